@@ -1,0 +1,71 @@
+"""`skillsync init`: a manifest of what is installed now, to be read and cut down by a person.
+
+Invariants: writes the manifest and nothing else, and never over one that is there.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from skillsync import filesystem
+from skillsync.cli import report
+from skillsync.cli.report import Report
+from skillsync.cli.survey import survey
+from skillsync.errors import Code, Problem, SkillsyncError
+from skillsync.locking.manifest import FILE_NAME, Manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillsync.locking.choice import Candidate
+
+_HEADER = """\
+# Which installed packages may put agent skills into this project.
+# `skillsync lock` pins the skills of those that are listed, and of no others.
+# Narrow an entry down: name = { version = "~> 1.0", skills = ["one-*"], exclude = ["one-old"] }
+version = 1
+"""
+
+
+def run(project: str) -> Report:
+    """Write a manifest that admits every provider that is installed."""
+    if filesystem.exists(f"{project}/{FILE_NAME}"):
+        message = f"{FILE_NAME} is there already"
+        hint = "edit it, or move it away first"
+        raise SkillsyncError(Problem(code=Code.MANIFEST_EXISTS, message=message, hint=hint, path=FILE_NAME))
+    found = survey(project, Manifest(), {})
+    providers = [candidate for candidate in found.candidates if candidate.provider.skills]
+    text = "".join([_HEADER, *(f"\n{line}" for line in _tables(providers)), "\n"])
+    filesystem.replace_file(f"{project}/{FILE_NAME}", text.encode())
+    return Report(
+        lines=[
+            *report.environment_lines(found.environments),
+            f"wrote {FILE_NAME}: {report.counted(len(providers), 'provider')}; read it, then run `skillsync lock`",
+        ],
+        data={
+            "environments": report.environments_json(found.environments),
+            "providers": [candidate.key for candidate in providers],
+        },
+        problems=found.problems,
+    )
+
+
+def _tables(providers: Sequence[Candidate]) -> Iterator[str]:
+    """Yield the lines of `[providers]`, a comment with its skills above each entry."""
+    ecosystems = dict.fromkeys(candidate.choice.package.ecosystem for candidate in providers)
+    if not ecosystems:
+        yield "# No installed package ships skills. This empty table admits none that comes later."
+        yield "[providers]"
+    for ecosystem in ecosystems:
+        yield f"[providers.{ecosystem}]"
+        for candidate in providers:
+            if candidate.choice.package.ecosystem == ecosystem:
+                skills = ", ".join(_described(candidate))
+                yield report.printable(f"# {candidate.key} {candidate.choice.package.version}: {skills}")
+                yield f'{json.dumps(candidate.choice.package.name)} = "*"'
+
+
+def _described(candidate: Candidate) -> Iterator[str]:
+    for skill in candidate.provider.skills:
+        yield skill.name if skill.is_valid else f"{skill.name} (invalid)"

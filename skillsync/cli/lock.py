@@ -1,0 +1,110 @@
+"""`skillsync lock`: pin what is installed and admitted.
+
+Invariants: writes the lock and nothing else, and only when its content changes; with one error it writes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from skillsync import filesystem
+from skillsync.cli import report
+from skillsync.cli.project import BrokenLockError, load_lock, load_manifest
+from skillsync.cli.report import Report
+from skillsync.cli.survey import Survey, read_skills, survey
+from skillsync.errors import Problem, Severity
+from skillsync.locking.changes import Change, between
+from skillsync.locking.lockfile import FILE_NAME, Lockfile, dump
+from skillsync.locking.pins import Pinned, pinned_by
+from skillsync.locking.resolver import Resolution, resolve
+from skillsync.syncing import target
+from skillsync.syncing.registry import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillsync.locking.manifest import Manifest
+
+
+def run(project: str, *, check: bool) -> Report:
+    """Resolve, and write the lock; with `check`, only tell whether it would change."""
+    manifest = load_manifest(project)
+    old, pinned, said = _current(project, manifest, check=check)
+    found, resolution = resolved(project, manifest, pinned)
+    problems = (*said, *found.problems, *resolution.problems)
+    stopped = any(problem.is_error for problem in problems)
+    content = dump(resolution.lock)
+    stale = old is None or dump(old) != content
+    if stale and not stopped and not check:
+        filesystem.replace_file(f"{project}/{FILE_NAME}", content)
+    changes = [] if stopped else list(between(old or Lockfile(), resolution.lock))
+    lines = report.environment_lines(found.environments)
+    for change in changes:
+        lines += report.change_lines(change, resolution.scripts.get(change.skill, frozenset()))
+    lines += report.not_admitted_lines(resolution.not_admitted)
+    lines += [f"{FILE_NAME} was not written"] if stopped else _summary(found, resolution, stale=stale, check=check)
+    return Report(
+        lines=lines,
+        details=list(report.ignored_lines(found.candidates)),
+        data=_data(found, resolution, changes),
+        problems=problems,
+        drift=check and stale,
+    )
+
+
+def resolved(project: str, manifest: Manifest, pinned: Pinned) -> tuple[Survey, Resolution]:
+    """Return what is installed, and the lock that it would make."""
+    found = survey(project, manifest, pinned)
+    return found, resolve(found.candidates, read_skills(found.candidates), pinned)
+
+
+def _current(project: str, manifest: Manifest, *, check: bool) -> tuple[Lockfile | None, Pinned, tuple[Problem, ...]]:
+    """Return the lock, what is pinned, and the warning that a lock which can't be read is written anew."""
+    try:
+        old = load_lock(project)
+        return old, pinned_by(old or Lockfile()), ()
+    except BrokenLockError as error:
+        if check:
+            raise
+        said = tuple(replace(problem, severity=Severity.WARNING, hint=None) for problem in error.problems)
+        return None, _installed(project, manifest), said
+
+
+def _installed(project: str, manifest: Manifest) -> Pinned:
+    """Return what the registries own: what was installed by a lock that can't be read must not vanish with it."""
+    found: dict[str, set[str]] = {}
+    for place in target.locate(project, manifest.targets, outside=True):
+        with target.opened(place) as fd:
+            rows = target.read_registry(fd, place).rows if fd is not None else {}
+        for name, row in rows.items():
+            if isinstance(row, Row):
+                found.setdefault(row.owner, set()).add(name)
+    return {owner: frozenset(names) for owner, names in found.items()}
+
+
+def _summary(found: Survey, resolution: Resolution, *, stale: bool, check: bool) -> list[str]:
+    skills = report.counted(len(resolution.lock.skills), "skill")
+    size = f"{skills} of {report.counted(len(resolution.lock.providers), 'provider')}"
+    lines = [] if resolution.lock.skills else [_nothing(found, resolution)]
+    if not stale:
+        return [*lines, f"{FILE_NAME} is up to date: {size}"]
+    return [*lines, f"{FILE_NAME} is out of date: run `skillsync lock`" if check else f"wrote {FILE_NAME}: {size}"]
+
+
+def _nothing(found: Survey, resolution: Resolution) -> str:
+    """Say which of the ways to nothing it was."""
+    shipping = [candidate for candidate in found.candidates if candidate.provider.skills]
+    if not shipping:
+        return "no installed package ships skills"
+    if len(shipping) == len(resolution.not_admitted):
+        return "packages that ship skills are installed, and agent-skills.toml admits none of them"
+    return "no skill of the admitted packages is both valid and admitted"
+
+
+def _data(found: Survey, resolution: Resolution, changes: Sequence[Change]) -> report.Json:
+    return {
+        "environments": report.environments_json(found.environments),
+        "changes": [report.change_json(change) for change in changes],
+        "not_admitted": report.not_admitted_json(resolution.not_admitted),
+    }

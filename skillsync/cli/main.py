@@ -1,0 +1,200 @@
+"""The command line: arguments to a command, its report to text or JSON, and the exit code.
+
+Invariants: the one place that prints and the one that catches; a command's modules are imported when it runs; nothing
+that a user, a package or a disk can do ends in a traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from itertools import pairwise
+from typing import TYPE_CHECKING, NoReturn
+
+from skillsync import __version__
+from skillsync.errors import Code, ExitCode, Problem, SkillsyncError, exit_code
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from skillsync.cli.report import Report
+
+_EPILOG = """\
+exit codes: 0 done, in sync; 1 drift or differences; 2 wrong usage, or a manifest, lock or registry that can't be read;
+3 refused, nothing was changed; 4 the system failed, nothing was changed; 130 interrupted
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors go the way of all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint=f"see `{self.prog} --help`"))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="skillsync",
+        description="A lockfile for agent skills that come inside packages.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"skillsync {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add(commands, "init", _init, "write a manifest from what is installed")
+    _add(commands, "list", _list, "show providers, skills and their state").add_argument(
+        "--verify", action="store_true", help="read and hash every skill, to find the modified and unsafe ones"
+    )
+    _add(commands, "show", _show, "show one skill: provider, files, text").add_argument("skill", metavar="SKILL")
+    _add(commands, "lock", _lock, "pin what is installed and admitted in agent-skills.lock").add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if the lock is out of date"
+    )
+    sync = _add(commands, "sync", _sync, "bring the target directories to the lock")
+    mode = sync.add_mutually_exclusive_group()
+    mode.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
+    mode.add_argument("--check", action="store_true", help="do nothing; exit 1 if there is something to do")
+    sync.add_argument("--force", action="store_true", help="discard local changes to skills that skillsync installed")
+    verify = _add(commands, "verify", _verify, "find every difference between lock, disk and packages; write nothing")
+    verify.add_argument(
+        "--scope",
+        choices=("all", "installed", "providers"),
+        default="all",
+        help="compare the lock with the target directories (installed; needs no packages), "
+        "with manifest and packages (providers), or both (all, the default)",
+    )
+    for command in (sync, verify):
+        command.add_argument(
+            "--allow-outside", action="store_true", help="allow a target directory outside the project, through a link"
+        )
+    return parser
+
+
+def _add(
+    commands: argparse._SubParsersAction[_Parser],
+    name: str,
+    run: Callable[[argparse.Namespace, str], Report],
+    text: str,
+) -> _Parser:
+    command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False)
+    command.set_defaults(run=run)
+    command.add_argument("--project", metavar="DIR", help="the project's root (default: found from here upward)")
+    command.add_argument("--format", choices=("text", "json"), default="text", help="how to report (default: text)")
+    volume = command.add_mutually_exclusive_group()
+    volume.add_argument("--quiet", action="store_true", help="print problems alone")
+    volume.add_argument("--verbose", action="store_true", help="print also what was passed over, and why")
+    return command
+
+
+def _init(_options: argparse.Namespace, project: str) -> Report:
+    from skillsync.cli.init import run
+
+    return run(project)
+
+
+def _list(options: argparse.Namespace, project: str) -> Report:
+    from skillsync.cli.inspect import run_list
+
+    return run_list(project, verify=options.verify)
+
+
+def _show(options: argparse.Namespace, project: str) -> Report:
+    from skillsync.cli.inspect import run_show
+
+    return run_show(project, options.skill)
+
+
+def _lock(options: argparse.Namespace, project: str) -> Report:
+    from skillsync.cli.lock import run
+
+    return run(project, check=options.check)
+
+
+def _sync(options: argparse.Namespace, project: str) -> Report:
+    from skillsync.cli.sync import Mode, run
+
+    mode = Mode.DRY_RUN if options.dry_run else Mode.CHECK if options.check else Mode.APPLY
+    return run(project, mode=mode, force=options.force, outside=options.allow_outside, say=_say)
+
+
+def _verify(options: argparse.Namespace, project: str) -> Report:
+    from skillsync.cli.verify import Scope, run
+
+    return run(project, scope=Scope(options.scope), outside=options.allow_outside)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    # Asked for before the arguments are parsed: a usage error is reported as JSON too.
+    as_json = "--format=json" in given or ("--format", "json") in pairwise(given)
+    try:
+        return _run(given, as_json=as_json)
+    except BrokenPipeError:
+        # The reader has gone, and Python would complain once more at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.SYSTEM
+
+
+def _run(given: Sequence[str], *, as_json: bool) -> int:
+    project: str | None = None
+    quiet = verbose = False
+    try:
+        options = _parser().parse_args(given)
+        quiet, verbose = options.quiet, options.verbose
+        from skillsync.cli.project import find
+
+        project = find(options.project)
+        found: Report = options.run(options, project)
+    except SkillsyncError as error:
+        return _print_problems(error.problems, as_json=as_json)
+    except KeyboardInterrupt:
+        _say("interrupted; what was begun was rolled back")
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _print_problems((_io_problem(error, project),), as_json=as_json)
+    _print(found, as_json=as_json, quiet=quiet, verbose=verbose)
+    return found.exit_code
+
+
+def _print(found: Report, *, as_json: bool, quiet: bool, verbose: bool) -> None:
+    from skillsync.cli import report
+
+    if as_json:
+        print(report.to_json(found))
+    elif not quiet:
+        for line in (*found.lines, *(found.details if verbose else ())):
+            print(line)
+    sys.stdout.flush()
+    if not as_json:
+        for problem in found.problems:
+            for line in report.problem_lines(problem):
+                _say(line)
+
+
+def _print_problems(problems: tuple[Problem, ...], *, as_json: bool) -> int:
+    from skillsync.cli.report import Report
+
+    _print(Report(problems=problems), as_json=as_json, quiet=False, verbose=False)
+    return exit_code(problems)
+
+
+def _io_problem(error: OSError, project: str | None) -> Problem:
+    """Say what the system refused, and where."""
+    name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
+    if name and project and name.startswith(f"{project}/"):
+        name = name[len(project) + 1 :]
+    reason = error.strerror or str(error)
+    return Problem(
+        code=Code.IO,
+        message=f"{name}: {reason}" if name else reason,
+        hint="mend that, then run the command again: nothing was changed",
+        path=name if name and not name.startswith("/") else None,
+    )

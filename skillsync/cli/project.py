@@ -1,0 +1,127 @@
+"""The project that a command is about: where its root is, and its manifest and lock, read and checked.
+
+Invariants: reads only the two documents; absent, empty, unreadable and of another version stay different cases.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from skillsync.discovery import ECOSYSTEMS
+from skillsync.errors import Code, Problem, SkillsyncError
+from skillsync.filesystem import UnreadableError, read_file
+from skillsync.locking import lockfile, manifest
+from skillsync.schema import InvalidError, MalformedError, NewerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillsync.locking.lockfile import Lockfile
+    from skillsync.locking.manifest import Manifest
+    from skillsync.schema import Place
+
+_MANIFEST_LIMIT = 4 * 1024 * 1024
+_LOCK_LIMIT = 256 * 1024 * 1024
+
+
+def find(directory: str | None) -> str:
+    """Return the project's directory, absolute: the one given, or the nearest upward that is one.
+
+    Nearest with a manifest or a lock, else nearest with an ecosystem's marker, else the current one; never above the
+    repository's root. Raises SkillsyncError if the one given is no directory.
+    """
+    if directory is not None:
+        if not os.path.isdir(directory):
+            message = f"--project {directory} is not a directory"
+            raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="name the project's root directory"))
+        return os.path.abspath(directory)
+    upward = list(_upward(os.getcwd()))
+    for path in upward:
+        if any(os.path.lexists(f"{path}/{name}") for name in (manifest.FILE_NAME, lockfile.FILE_NAME)):
+            return path
+    for path in upward:
+        if any(ecosystem.is_marked(path) for ecosystem in ECOSYSTEMS.values()):
+            return path
+    return upward[0]
+
+
+def _upward(start: str) -> Iterator[str]:
+    """Yield a directory and those above it, up to the repository's root.
+
+    Without a repository there is no such end: there, a directory of another owner is one, so that nobody's file in a
+    shared directory decides what is installed into mine.
+    """
+    above = [start]
+    while above[-1] != "/":
+        above.append(os.path.dirname(above[-1]))
+    root = next((path for path in above if os.path.lexists(f"{path}/.git")), None)
+    owner = os.stat(start).st_uid
+    for path in above:
+        if root is None and os.stat(path).st_uid != owner:
+            return
+        yield path
+        if path == root:
+            return
+
+
+def load_manifest(project: str) -> Manifest:
+    """Read the manifest; an absent one admits everything. Raises SkillsyncError."""
+    path, hint = manifest.FILE_NAME, f"correct {manifest.FILE_NAME}"
+    try:
+        content = read_file(f"{project}/{path}", _MANIFEST_LIMIT)
+        return manifest.Manifest() if content is None else manifest.parse(content, ECOSYSTEMS)
+    except NewerError as error:
+        raise _error(Code.MANIFEST_INVALID, path, f"{error.key} {error.reason}", "upgrade skillsync") from None
+    except InvalidError as error:
+        raise _error(Code.MANIFEST_INVALID, path, f"{error.key}: {error.reason}", error.hint or hint) from None
+    except MalformedError as error:
+        raise _error(Code.MANIFEST_INVALID, path, error.reason, hint, error.place) from None
+    except UnreadableError as error:
+        raise _error(Code.MANIFEST_INVALID, path, str(error), hint) from None
+
+
+class BrokenLockError(SkillsyncError):
+    """The lock is there and makes no sense; `lock` may write a new one over it, nothing else may go on."""
+
+
+def load_lock(project: str) -> Lockfile | None:
+    """Read the lock, None if there is none.
+
+    Raises BrokenLockError for text that is no lock, and SkillsyncError for a newer format or what is no file.
+    """
+    path = lockfile.FILE_NAME
+    again = "run `skillsync lock` to write it anew"
+    try:
+        content = read_file(f"{project}/{path}", _LOCK_LIMIT)
+        return None if content is None else lockfile.parse(content)
+    except NewerError as error:
+        raise _error(Code.LOCK_UNREADABLE, path, f"{error.key} {error.reason}", "upgrade skillsync") from None
+    except InvalidError as error:
+        raise _broken(_error(Code.LOCK_UNREADABLE, path, f"{error.key}: {error.reason}", again)) from None
+    except MalformedError as error:
+        found = _error(Code.LOCK_UNREADABLE, path, error.reason, again, error.place)
+        raise _broken(found) from None
+    except UnreadableError as error:
+        raise _error(Code.LOCK_UNREADABLE, path, str(error), f"move {path} away, then run `skillsync lock`") from None
+
+
+def require_lock(project: str) -> Lockfile:
+    """Read the lock. Raises SkillsyncError if there is none."""
+    found = load_lock(project)
+    if found is None:
+        message = f"there is no {lockfile.FILE_NAME} in {project}"
+        raise SkillsyncError(
+            Problem(code=Code.LOCK_MISSING, message=message, hint="run `skillsync lock`", path=lockfile.FILE_NAME)
+        )
+    return found
+
+
+def _broken(error: SkillsyncError) -> BrokenLockError:
+    return BrokenLockError(*error.problems)
+
+
+def _error(code: Code, path: str, reason: str, hint: str, place: Place = (None, None)) -> SkillsyncError:
+    message = f"{path} can't be used: {reason}"
+    line, column = place
+    return SkillsyncError(Problem(code=code, message=message, hint=hint, path=path, line=line, column=column))

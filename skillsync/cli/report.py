@@ -1,0 +1,200 @@
+"""Values become text and JSON; the exit code comes from the same `Report`.
+
+Invariants: pure; nothing of a provider's reaches a terminal unescaped: no control, bidirectional, invisible character.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from skillsync.errors import ExitCode, Problem, exit_code
+from skillsync.locking.changes import Action, Change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from skillsync.discovery.environment import Environment
+    from skillsync.locking.choice import Candidate
+    from skillsync.syncing.plan import DriftRow
+
+Json = dict[str, Any]
+_SIGNS = {Action.ADD: "+", Action.REMOVE: "-", Action.FORGET: "-"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a command has to say. `details` are for --verbose; `data` is the JSON object without its problems."""
+
+    lines: Sequence[str] = ()
+    details: Sequence[str] = ()
+    data: Json = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    drift: bool = False
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The command's exit code."""
+        return exit_code(self.problems, drift=self.drift)
+
+
+def printable(text: str) -> str:
+    """Return a text with every character escaped that a terminal would not show as it is."""
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else _escaped(character) for character in text)
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    if number <= 0xFF:  # noqa: PLR2004  # what fits in two hexadecimal digits
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"  # noqa: PLR2004
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line, for display alone."""
+    return printable(" ".join(text.split()))
+
+
+def to_json(report: Report) -> str:
+    """Return the JSON object of a command, in ASCII."""
+    found = {"version": 1, **report.data, "problems": [problem_json(problem) for problem in report.problems]}
+    return json.dumps(_without_surrogates(found), indent=2).replace("\x7f", "\\u007f")
+
+
+def _without_surrogates(value: Any) -> Any:  # noqa: ANN401  # any JSON value
+    """Escape what is no text: a path of the system's that is not UTF-8 would make the whole object unreadable."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    return [_without_surrogates(item) for item in value] if isinstance(value, list) else value
+
+
+def problem_json(problem: Problem) -> Json:
+    """Return a problem's JSON object; what isn't known isn't there."""
+    found = {
+        "code": problem.code.value,
+        "severity": problem.severity.value,
+        "message": printable(problem.message),
+        "hint": problem.hint and printable(problem.hint),
+        "skill": problem.skill,
+        "provider": problem.provider,
+        "path": problem.path,
+        "line": problem.line,
+        "column": problem.column,
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def problem_lines(problem: Problem) -> Iterator[str]:
+    """Yield a problem's text: what and where, then what to do."""
+    place = "".join(f":{number}" for number in (problem.line, problem.column) if number is not None)
+    where = f" ({printable(problem.path)}{place})" if problem.path and place else ""
+    yield f"{problem.severity.value}[{problem.code.value}]: {printable(problem.message)}{where}"
+    if problem.hint:
+        yield f"  hint: {printable(problem.hint)}"
+
+
+def counted(number: int, word: str) -> str:
+    """Return a number with its noun: `1 skill`, `3 skills`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines with aligned columns."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def environments_json(environments: Iterable[Environment]) -> list[Json]:
+    """Return what was read."""
+    return [
+        {"ecosystem": environment.ecosystem, "path": source, "packages": count}
+        for environment in environments
+        for source, count in _sources(environment)
+    ]
+
+
+def environment_lines(environments: Iterable[Environment]) -> list[str]:
+    """Return what was read, for people."""
+    return [
+        f"read {environment.ecosystem}: {printable(source)} ({counted(count, 'package')})"
+        for environment in environments
+        for source, count in _sources(environment)
+    ]
+
+
+def _sources(environment: Environment) -> Iterator[tuple[str, int]]:
+    for source in environment.sources:
+        yield source, sum(package.source == source for package in environment.packages)
+
+
+def change_json(change: Change, target: str | None = None) -> Json:
+    """Return one change."""
+    found: Json = {
+        "action": change.action.value,
+        "skill": change.skill,
+        "provider": change.provider,
+        "version": change.version,
+        "files": {
+            "added": list(change.files.added),
+            "changed": list(change.files.changed),
+            "removed": list(change.files.removed),
+        },
+    }
+    return found if target is None else {**found, "target": target}
+
+
+def change_lines(change: Change, scripts: frozenset[str] = frozenset(), *, target: str = "") -> Iterator[str]:
+    """Yield one change file by file; `scripts` are the paths that deserve a look."""
+    version = change.version or ""
+    if change.previous_version:
+        version = f"{change.previous_version} -> {version}"
+    if change.previous:
+        version += f", so far {change.previous}'s"
+    name = f"{target}/{change.skill}" if target else change.skill
+    yield printable(f"{_SIGNS.get(change.action, '~')} {change.action.value} {name} ({change.provider} {version})")
+    for sign, paths in (("+", change.files.added), ("~", change.files.changed), ("-", change.files.removed)):
+        for path in paths:
+            mark = "  [script]" if path in scripts and sign != "-" else ""
+            yield printable(f"    {sign} {path}{mark}")
+    for path in change.carried:
+        yield printable(f"    {path} stays as it is")
+
+
+def not_admitted_lines(candidates: Iterable[Candidate]) -> Iterator[str]:
+    """Yield the providers that the manifest leaves out, and how to let them in."""
+    for candidate in candidates:
+        package = candidate.choice.package
+        skills = ", ".join(skill.name for skill in candidate.provider.skills)
+        yield printable(f"not admitted: {candidate.key} {package.version} ({skills})")
+        yield printable(f'  to admit it, add under [providers.{package.ecosystem}]: "{package.name}" = "*"')
+
+
+def not_admitted_json(candidates: Iterable[Candidate]) -> list[Json]:
+    """Return the providers that the manifest leaves out."""
+    return [{"provider": one.key, "skills": [skill.name for skill in one.provider.skills]} for one in candidates]
+
+
+def ignored_lines(candidates: Iterable[Candidate]) -> Iterator[str]:
+    """Yield what was passed over in the skills directories, for --verbose."""
+    for candidate in candidates:
+        for provider in candidate.providers:
+            for ignored in provider.ignored:
+                yield printable(f"ignored: {candidate.key} {ignored.path}: {ignored.reason}")
+
+
+def drift_json(row: DriftRow, target: str | None) -> Json:
+    """Return one difference."""
+    found = {"kind": row.kind.value, "skill": row.skill, "path": row.path, "target": target}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def drift_line(row: DriftRow, target: str | None, notes: Mapping[str, str]) -> str:
+    """Return one difference for people; `notes` say more of a path."""
+    name = "/".join(part for part in (target, row.skill, row.path) if part)
+    note = notes.get(name)
+    return printable(f"{row.kind.value}: {name}" + (f" ({note})" if note else ""))

@@ -1,0 +1,73 @@
+"""Where the content of locked skills is now: for the skills that `sync` has to write, and no others.
+
+Invariants: reads only; the locked version comes first, but content decides: what is copied is hashed again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillsync.cli.survey import read_environments
+from skillsync.discovery import ECOSYSTEMS
+from skillsync.discovery.environment import Environment, NoEnvironment
+from skillsync.errors import Code, Problem
+from skillsync.filesystem import UnreadableError, open_directory
+from skillsync.syncing.apply import Source, check_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from skillsync.discovery.environment import Package
+    from skillsync.locking.lockfile import LockedProvider, Lockfile
+    from skillsync.locking.manifest import Manifest
+
+
+def find(
+    project: str, manifest: Manifest, lock: Lockfile, names: Sequence[str]
+) -> tuple[dict[str, Source], list[Problem]]:
+    """Return, for each of the locked skills, the directory to copy; a problem for each that is nowhere."""
+    wanted = {lock.skills[name][0].key for name in names}
+    known = {key for key in wanted if key.partition(":")[0] in ECOSYSTEMS}
+    read = read_environments(project, manifest, known) if known else []
+    packages = [package for one in read if isinstance(one, Environment) for package in one.packages]
+    absent = {one.ecosystem: one.problem for one in read if isinstance(one, NoEnvironment)}
+    sources: dict[str, Source] = {}
+    problems: list[Problem] = []
+    for name in names:
+        provider, skill = lock.skills[name]
+        found = list(_places(provider, name, packages, manifest))
+        # Several only where several versions or variants are installed: the one that was locked, if it is among them.
+        equal = [one for one in found if check_source(provider, skill, one) is None] if len(found) > 1 else found
+        if found:
+            sources[name] = (equal or found)[0]
+        else:
+            problems.append(absent.get(provider.ecosystem) or _missing(provider, name, packages))
+    return sources, list(dict.fromkeys(problems))
+
+
+def _places(provider: LockedProvider, skill: str, packages: Iterable[Package], manifest: Manifest) -> Iterator[Source]:
+    """Yield the directories that may hold the skill, those of the locked version first."""
+    own = [package for package in packages if package.key == provider.key]
+    rules = manifest.governing(provider.ecosystem, provider.name)
+    path = rules[0].path if len(rules) == 1 else None
+    for package in sorted(own, key=lambda package: package.version != provider.version):
+        for place in (path,) if path else package.places:
+            try:
+                with open_directory(package.root, f"{place}/{skill}"):
+                    yield Source(root=package.root, path=f"{place}/{skill}")
+            except (FileNotFoundError, NotADirectoryError, UnreadableError):
+                continue
+
+
+def _missing(provider: LockedProvider, skill: str, packages: Iterable[Package]) -> Problem:
+    versions = [package.version for package in packages if package.key == provider.key]
+    if versions:
+        message = f"{provider.key} {', '.join(versions)} is installed, and does not ship the locked skill {skill}"
+        hint = f"install {provider.version}, or run `skillsync lock`"
+        code = Code.CONTENT_CHANGED
+    else:
+        message = f"{provider.key} {provider.version} is locked and not installed"
+        code = Code.MISSING_PROVIDER
+        ecosystem = ECOSYSTEMS.get(provider.ecosystem)
+        hint = f"run `{ecosystem.INSTALL}`" if ecosystem else "upgrade skillsync: it does not know this ecosystem"
+    return Problem(code=code, message=message, hint=hint, skill=skill, provider=provider.key)

@@ -1,0 +1,96 @@
+"""What is installed for a project, seen through its manifest: the shared first half of list, show, lock and verify.
+
+Invariants: reads only; every environment that was read, and every one that was missing, is in the result.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from skillsync.discovery import ECOSYSTEMS
+from skillsync.discovery.environment import Environment, NoEnvironment
+from skillsync.discovery.provider import look
+from skillsync.errors import Code, Problem, Severity, SkillsyncError
+from skillsync.filesystem import open_directory
+from skillsync.locking.choice import Candidate, choose
+from skillsync.locking.examination import examine
+from skillsync.locking.pins import Pinned, vanished
+from skillsync.snapshot import snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from skillsync.locking.manifest import Manifest
+    from skillsync.locking.resolver import Snapshots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """The environments that were read, and the packages in them that ship skills or should."""
+
+    environments: tuple[Environment, ...]
+    candidates: tuple[Candidate, ...]
+    problems: tuple[Problem, ...]
+
+
+def read_environments(
+    project: str, manifest: Manifest, pinned: Iterable[str] = ()
+) -> list[Environment | NoEnvironment]:
+    """Read the active ecosystems' environments; those of `pinned` providers count as active.
+
+    Raises SkillsyncError if no ecosystem is active.
+    """
+    allowed = ECOSYSTEMS if manifest.ecosystems is None else manifest.ecosystems
+    ours = {key.partition(":")[0] for key in pinned}
+    active = [
+        ecosystem
+        for name, ecosystem in ECOSYSTEMS.items()
+        if name in allowed and (manifest.names(name) or name in ours or ecosystem.is_marked(project))
+    ]
+    if not active:
+        looked_for = "; ".join(
+            f"{name}: {', '.join(ECOSYSTEMS[name].MARKERS)}" for name in ECOSYSTEMS if name in allowed
+        )
+        message = f"nothing in {project} tells which packages it uses (looked for {looked_for or 'nothing'})"
+        hint = "run skillsync in the project's root, or name its ecosystems in agent-skills.toml"
+        raise SkillsyncError(Problem(code=Code.ENVIRONMENT_NOT_FOUND, message=message, hint=hint))
+    return [ecosystem.read(project, os.environ) for ecosystem in active]
+
+
+def survey(project: str, manifest: Manifest, pinned: Pinned) -> Survey:
+    """Find what the installed packages ship, and what is wrong. Raises SkillsyncError if nothing can be read."""
+    read = read_environments(project, manifest, pinned)
+    environments = tuple(one for one in read if isinstance(one, Environment))
+    absent = [one for one in read if isinstance(one, NoEnvironment)]
+    choices, problems = choose(manifest, environments, ECOSYSTEMS)
+    candidates = tuple(
+        Candidate(choice=choice, providers=tuple(look(variant, choice.places) for variant in choice.variants))
+        for choice in choices
+    )
+    for one in absent:
+        needed = not environments or bool((manifest.rules or {}).get(one.ecosystem))
+        problems.append(one.problem if needed else replace(one.problem, severity=Severity.WARNING))
+    problems += [problem for environment in environments for problem in environment.problems]
+    problems += vanished(pinned, manifest, read, ECOSYSTEMS)
+    problems += examine(candidates, manifest, pinned)
+    return Survey(environments=environments, candidates=candidates, problems=_distinct(problems))
+
+
+def _distinct(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """Leave out what is said twice, and warnings that are errors as well."""
+    errors = {problem for problem in problems if problem.is_error}
+    return tuple(dict.fromkeys(one for one in problems if one.is_error or one.as_error() not in errors))
+
+
+def read_skills(candidates: Iterable[Candidate]) -> Snapshots:
+    """Hash every admitted skill of every variant."""
+    found: Snapshots = {}
+    for candidate in candidates:
+        for provider in candidate.providers:
+            for skill in replace(candidate, providers=(provider,)).admitted:
+                root = provider.package.root
+                with open_directory(root, skill.path) as fd:
+                    found[root, skill.path] = snapshot(fd, f"{root}/{skill.path}")
+    return found

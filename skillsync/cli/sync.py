@@ -1,0 +1,126 @@
+"""`skillsync sync`: bring the target directories to the lock.
+
+Invariants: every target is planned before the first is changed; one refusal, and nothing is; a dry run makes the same
+plan and asks the same of the providers.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from skillsync.cli import report
+from skillsync.cli.project import load_manifest, require_lock
+from skillsync.cli.report import Report
+from skillsync.locking.changes import Action, Change
+from skillsync.syncing import gitignore, plan, target
+from skillsync.syncing.apply import Source, Work, apply, check_source, needed, recover
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from skillsync.errors import Problem
+    from skillsync.locking.lockfile import Lockfile
+    from skillsync.locking.manifest import Manifest
+    from skillsync.syncing.target import Target
+
+
+class Mode(Enum):
+    """How far the command goes."""
+
+    APPLY = "apply"
+    DRY_RUN = "dry-run"
+    CHECK = "check"
+
+
+def run(project: str, *, mode: Mode, force: bool, outside: bool, say: Callable[[str], None]) -> Report:
+    """Plan and, unless the mode says otherwise, apply; `say` tells at once what can't wait for the report."""
+    lock = require_lock(project)
+    manifest = load_manifest(project)
+    targets = target.locate(project, manifest.targets, outside=outside)
+    with ExitStack() as stack:
+        works: list[Work] = []
+        problems: list[Problem] = []
+        for place in targets:
+            fd = _open(stack, place, lock, mode, say)
+            state, warnings = target.read_state(fd, place, lock)
+            made = plan.make(place.name, lock, state, force=force)
+            works.append(Work(fd=fd, plan=made, gitignore=_gitignore(fd, place, made, manifest)))
+            problems += (*warnings, *made.problems)
+        sources, missing = _sources(project, manifest, lock, works, read=mode is not Mode.APPLY)
+        problems += missing
+        refused = any(problem.is_error for problem in problems)
+        if mode is Mode.APPLY and not refused:
+            apply(works, lock, sources)
+    return _report(works, mode, lock, tuple(problems), refused=refused)
+
+
+def _open(stack: ExitStack, place: Target, lock: Lockfile, mode: Mode, say: Callable[[str], None]) -> int | None:
+    """Open a target directory as the mode needs it: what writes nothing takes no lock and makes no directory."""
+    if mode is Mode.APPLY and (lock.skills or place.exists):
+        fd = stack.enter_context(target.held(place, say))
+        recover(fd, place.name)
+        return fd
+    return stack.enter_context(target.opened(place))
+
+
+def _gitignore(fd: int | None, place: Target, made: plan.Plan, manifest: Manifest) -> str | None:
+    """Return what `.gitignore` has to become, None if it may stay as it is."""
+    before = None if fd is None else target.read_gitignore(fd, place)
+    if before is None and not (made.owned and manifest.gitignore):
+        return None
+    after = gitignore.updated(before or "", made.owned, enabled=manifest.gitignore)
+    return None if after == before else after
+
+
+def _sources(
+    project: str, manifest: Manifest, lock: Lockfile, works: Iterable[Work], *, read: bool
+) -> tuple[dict[str, Source], list[Problem]]:
+    """Find where the content is that has to be written; with `read`, also whether it is what was locked."""
+    names = needed(work.plan for work in works)
+    if not names:
+        return {}, []
+    from skillsync.cli.sources import find
+
+    sources, problems = find(project, manifest, lock, names)
+    if read:
+        checked = (check_source(*lock.skills[name], source) for name, source in sources.items())
+        problems += [problem for problem in checked if problem]
+    return sources, problems
+
+
+def _report(
+    works: Sequence[Work], mode: Mode, lock: Lockfile, problems: tuple[Problem, ...], *, refused: bool
+) -> Report:
+    changes = [(work.plan.target, change) for work in works for change in work.plan.changes]
+    shown = [] if refused and mode is Mode.APPLY else changes
+    lines = [line for name, change in shown for line in report.change_lines(change, target=name)]
+    where = ", ".join(work.plan.target for work in works)
+    return Report(
+        lines=[*lines, "nothing was changed" if refused else _summary(changes, mode, lock, where)],
+        data={"changes": [report.change_json(change, name) for name, change in shown]},
+        problems=problems,
+        drift=mode is Mode.CHECK and bool(changes),
+    )
+
+
+def _summary(changes: Sequence[tuple[str, Change]], mode: Mode, lock: Lockfile, where: str) -> str:
+    if not changes:
+        skills = report.counted(len(lock.skills), "skill")
+        return f"in sync: {skills} in {where}" if lock.skills else "in sync: the lock has no skills"
+    counts = [(action.value, sum(change.action is action for _, change in changes)) for action in Action]
+    words = ", ".join(
+        f"{count} {_DONE[word] if mode is Mode.APPLY else f'to {word}'}" for word, count in counts if count
+    )
+    return f"{words} in {where}" if mode is Mode.APPLY else f"{words} in {where}; nothing was changed"
+
+
+_DONE = {
+    "add": "added",
+    "update": "updated",
+    "remove": "removed",
+    "repair": "repaired",
+    "record": "recorded",
+    "forget": "forgotten",
+}

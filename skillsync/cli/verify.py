@@ -1,0 +1,125 @@
+"""`skillsync verify`: every difference between lock, target directories and providers; changes nothing.
+
+Invariants: the same plan as `sync`; says how much it looked at; a lock with skills of which none was looked at fails.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from skillsync.cli import report
+from skillsync.cli.project import load_manifest, require_lock
+from skillsync.cli.report import Report
+from skillsync.locking.changes import between
+from skillsync.locking.pins import pinned_by
+from skillsync.syncing import plan, target
+from skillsync.syncing.plan import Directory, Drift, DriftRow
+
+if TYPE_CHECKING:
+    from skillsync.errors import Problem
+    from skillsync.locking.lockfile import Lockfile
+    from skillsync.locking.manifest import Manifest
+
+
+class Scope(Enum):
+    """What is compared with the lock."""
+
+    ALL = "all"
+    INSTALLED = "installed"
+    PROVIDERS = "providers"
+
+
+@dataclass(slots=True)
+class _Findings:
+    """What was looked at and found so far."""
+
+    skills: int = 0
+    files: int = 0
+    providers: int = 0
+    drift: list[tuple[str | None, DriftRow]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
+    data: report.Json = field(default_factory=dict)
+
+
+def run(project: str, *, scope: Scope, outside: bool) -> Report:
+    """Compare what the scope asks for with the lock."""
+    lock = require_lock(project)
+    manifest = load_manifest(project)
+    found = _Findings()
+    if scope is not Scope.INSTALLED:
+        _compare_providers(project, manifest, lock, found)
+    if scope is Scope.ALL:
+        # Both sides of each skill are read; it counts once, as installed.
+        found.skills = found.files = 0
+    if scope is not Scope.PROVIDERS:
+        for place in target.locate(project, manifest.targets, outside=outside):
+            _compare_target(place, lock, found)
+    blind = bool(lock.skills) and not found.skills
+    failed = any(problem.is_error for problem in found.problems)
+    ok = not found.drift and not failed and not blind
+    checked = {"skills": found.skills, "files": found.files, "providers": found.providers}
+    return Report(
+        lines=[
+            *found.lines,
+            *(report.drift_line(row, name, found.notes) for name, row in found.drift),
+            _summary(found, lock, scope, ok=ok),
+        ],
+        data={
+            **found.data,
+            "ok": ok,
+            "checked": checked,
+            "drift": [report.drift_json(row, name) for name, row in found.drift],
+        },
+        problems=tuple(found.problems),
+        drift=not ok,
+    )
+
+
+def _compare_target(place: target.Target, lock: Lockfile, found: _Findings) -> None:
+    """Compare one target directory with the lock."""
+    state, problems = target.read_settled(place, lock)
+    made = plan.make(place.name, lock, state, force=False)
+    read = [one.snapshot for name, one in state.disk.items() if name in lock.skills and isinstance(one, Directory)]
+    found.skills += len(read)
+    found.files += sum(len(one.tree) for one in read)
+    found.problems += problems
+    found.drift += [(place.name, row) for row in made.drift]
+    found.notes |= target.notes(place, made, lock)
+    if state.unowned:
+        found.lines.append(report.printable(f"not skillsync's in {place.name}: {', '.join(state.unowned)}"))
+
+
+def _compare_providers(project: str, manifest: Manifest, lock: Lockfile, found: _Findings) -> None:
+    """Compare the lock with manifest and environment, as `lock --check` does."""
+    from skillsync.cli.lock import resolved
+
+    survey, resolution = resolved(project, manifest, pinned_by(lock))
+    problems = (*survey.problems, *resolution.problems)
+    found.problems += problems
+    found.lines += report.environment_lines(survey.environments)
+    found.data["environments"] = report.environments_json(survey.environments)
+    found.providers += len(resolution.lock.providers)
+    found.skills += len(resolution.lock.skills)
+    found.files += sum(len(skill.tree) for _, skill in resolution.lock.skills.values())
+    # Of an environment that can't be read whole, only its problems are known.
+    if not any(problem.is_error for problem in problems):
+        changes = between(lock, resolution.lock)
+        found.drift += [(None, DriftRow(kind=Drift.STALE_LOCK, skill=change.skill)) for change in changes]
+
+
+def _summary(found: _Findings, lock: Lockfile, scope: Scope, *, ok: bool) -> str:
+    checked = ", ".join(
+        report.counted(number, word)
+        for number, word in ((found.skills, "skill"), (found.files, "file"), (found.providers, "provider"))
+    )
+    checked = f"checked {checked} (scope {scope.value})"
+    if ok:
+        return f"ok: {checked}" if lock.skills else f"ok: the lock has no skills; {checked}"
+    if not found.drift:
+        return f"failed: {checked}"
+    cure = "`skillsync lock`" if any(row.kind is Drift.STALE_LOCK for _, row in found.drift) else "`skillsync sync`"
+    return f"drift: {report.counted(len(found.drift), 'difference')}; {checked}; after review run {cure}"

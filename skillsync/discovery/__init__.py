@@ -1,0 +1,14 @@
+"""What do the installed packages ship? Reads only; one module per ecosystem, and one line for it in the table below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillsync.discovery import gem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillsync.discovery.environment import Ecosystem
+
+ECOSYSTEMS: Mapping[str, Ecosystem] = {gem.NAME: gem}

@@ -1,0 +1,150 @@
+"""Looks into one installed package: which skills are in it, and what is there that is none.
+
+Invariants: reads the directories named by the ecosystem or the manifest and nothing else; follows no link below the
+package's root; one bad skill never hides its siblings; whatever is passed over is noted with a reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from skillsync.discovery.skill import READ_SIZE, about, parse
+from skillsync.errors import Code, Problem, Severity
+from skillsync.filesystem import Kind, UnreadableError, is_utf8, listing, open_directory, read_start, shown
+from skillsync.snapshot import SKILL_FILE
+
+if TYPE_CHECKING:
+    from skillsync.discovery.environment import Package
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundSkill:
+    """A skill as its package ships it. `path` is relative to the package's root; `problems` are warnings so far."""
+
+    name: str
+    path: str
+    description: str
+    problems: tuple[Problem, ...]
+    is_valid: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ignored:
+    """Something in a skills directory that is no skill."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A package and the skills that were found in it.
+
+    `places` are those that exist. `problems` are warnings about the whole package, and errors where it is admitted.
+    """
+
+    package: Package
+    places: tuple[str, ...]
+    skills: tuple[FoundSkill, ...]
+    ignored: tuple[Ignored, ...]
+    problems: tuple[Problem, ...]
+
+
+def look(package: Package, places: tuple[str, ...]) -> Provider:
+    """Find the skills of a package in the given directories, relative to its root. Rules: packaging spec, section 5."""
+    found: list[str] = []
+    skills: list[FoundSkill] = []
+    ignored: list[Ignored] = []
+    problems: list[Problem] = []
+    for place in places:
+        try:
+            with open_directory(package.root, place) as fd:
+                found.append(place)
+                for name, kind in listing(fd).items():
+                    child = _child(package, place, name, kind, fd)
+                    if isinstance(child, FoundSkill):
+                        skills.append(child)
+                    else:
+                        ignored.append(child)
+        except FileNotFoundError:
+            continue
+        except NotADirectoryError:
+            ignored.append(Ignored(path=place, reason="is a file, not a directory of skills"))
+        except UnreadableError as error:
+            problems.append(_problem(package, Code.UNSAFE_SKILL, place, f"{place} is not read: {error}"))
+        except OSError as error:
+            problems.append(_problem(package, Code.IO, place, f"{place} can't be read: {error.strerror}"))
+    return Provider(
+        package=package,
+        places=tuple(found),
+        skills=tuple(skills),
+        ignored=tuple(ignored),
+        problems=tuple(problems),
+    )
+
+
+def _problem(package: Package, code: Code, path: str, message: str) -> Problem:
+    return Problem(
+        code=code,
+        message=f"{package.key} {package.version}: {message}",
+        hint="report it to the package's authors",
+        severity=Severity.WARNING,
+        provider=package.key,
+        path=path,
+    )
+
+
+def _child(package: Package, place: str, name: str, kind: Kind, fd: int) -> FoundSkill | Ignored:
+    """Tell whether a child of a skills directory is a skill."""
+    path = f"{place}/{shown(name)}"
+    if name.startswith("."):
+        return Ignored(path=path, reason="its name begins with a dot")
+    if kind in {Kind.FILE, Kind.OTHER}:
+        return Ignored(path=path, reason=f"is {kind.value}, not a skill's directory")
+    if kind is Kind.LINK:
+        return _invalid(
+            package, name, path, "is a symbolic link, and has to be a directory", "ship the directory itself"
+        )
+    try:
+        with open_directory(name, dir_fd=fd) as inner:
+            return _directory(package, name, path, inner)
+    except (OSError, UnreadableError) as error:
+        return _invalid(package, name, path, f"can't be read: {getattr(error, 'strerror', error)}", None)
+
+
+def _directory(package: Package, name: str, path: str, fd: int) -> FoundSkill | Ignored:
+    """Read the skill in an open directory, if it is one."""
+    entries = listing(fd)
+    file = f"{path}/{SKILL_FILE}"
+    if SKILL_FILE not in entries:
+        other = next((entry for entry in entries if entry.casefold() == SKILL_FILE.casefold()), None)
+        if other is None:
+            return Ignored(path=path, reason=f"has no {SKILL_FILE}")
+        return _invalid(package, name, f"{path}/{other}", f"has to be named {SKILL_FILE}", f"rename it to {SKILL_FILE}")
+    if entries[SKILL_FILE] is not Kind.FILE:
+        kind = entries[SKILL_FILE].value
+        return _invalid(package, name, file, f"is {kind}, and has to be a regular file", "ship the file itself")
+    content = read_start(SKILL_FILE, READ_SIZE, dir_fd=fd)
+    parsed = parse(content or b"", about(package.key, shown(name), file))
+    problems = tuple(_named(package, problem) for problem in parsed.problems)
+    if not is_utf8(name):
+        return _invalid(package, name, path, "has a name that is not UTF-8", "rename it")
+    return FoundSkill(
+        name=name,
+        path=path,
+        description=parsed.description,
+        problems=problems,
+        is_valid=not any(problem.is_error for problem in parsed.problems),
+    )
+
+
+def _invalid(package: Package, name: str, path: str, message: str, hint: str | None) -> FoundSkill:
+    problem = replace(about(package.key, shown(name), path), message=message, hint=hint)
+    return FoundSkill(name=shown(name), path=path, description="", problems=(_named(package, problem),), is_valid=False)
+
+
+def _named(package: Package, problem: Problem) -> Problem:
+    """Say whose file it is: the path alone is relative to a root that nobody sees. So far it is a warning."""
+    message = f"{package.key} {package.version}: {problem.path} {problem.message}"
+    return replace(problem, message=message, severity=Severity.WARNING)

@@ -1,0 +1,200 @@
+"""SKILL.md's frontmatter: bytes in, a description and everything that is wrong with it out.
+
+Invariants: pure; YAML is read by a real parser that constructs nothing; the first problem never hides the others
+where they can be told apart; unknown keys are nobody's business.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from skillsync.errors import Code, Problem, Severity
+from skillsync.schema import name_fault
+from skillsync.yaml_nodes import Alias, Mapping, Node, Scalar, Sequence, YamlError, compose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SKILL_FILE = "SKILL.md"
+BLOCK_LIMIT = 64 * 1024
+# What has to be read of a file to see the whole of the longest block, its fences included.
+READ_SIZE = BLOCK_LIMIT + 1024
+
+# Agent Skills format; the packaging spec sets no limit, so longer ones are only warned of.
+_NAME_LENGTH = 64
+_DESCRIPTION_LENGTH = 1024
+
+_BOM = b"\xef\xbb\xbf"
+_FENCE = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
+_FIRST_LINE = 2  # of the block, in the file
+_BARE_VALUE = re.compile(r"([A-Za-z][\w-]*):[ \t]+([^\"'|>\[{&*!#%@`\s].*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Frontmatter:
+    """What SKILL.md says of its skill; `description` is empty if it could not be read."""
+
+    description: str
+    problems: tuple[Problem, ...]
+
+
+class _FaultError(Exception):
+    """Ends the reading: nothing after this point can be understood."""
+
+    def __init__(self, message: str, line: int, column: int | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+        self.hint = hint
+
+
+def parse(content: bytes, about: Problem) -> Frontmatter:
+    """Read the frontmatter of a SKILL.md.
+
+    `content` is the file's start (READ_SIZE bytes or all); `about` is a problem that names provider, skill (which is
+    the directory's name too) and path, from which all others are made. Rules: packaging spec, section 3.
+    """
+    try:
+        values = _values(_block(content))
+    except _FaultError as fault:
+        found = replace(about, message=str(fault), line=fault.line, column=fault.column, hint=fault.hint)
+        return Frontmatter("", (found,))
+    problems = (*_check_name(values.get("name"), about), *_check_description(values.get("description"), about))
+    invalid = any(problem.is_error for problem in problems)
+    description = values.get("description")
+    return Frontmatter(description.text if isinstance(description, Scalar) and not invalid else "", problems)
+
+
+def _block(content: bytes) -> str:
+    """Return the text between the fences. Raises _FaultError."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff", b"-\0-\0-\0", b"\0-\0-\0-")):
+        reason = "is UTF-16"
+        raise _FaultError(reason, 1, 1, "save it as UTF-8")
+    content = content.removeprefix(_BOM)
+    opening = _FENCE.match(content)
+    if opening is None:
+        raise _no_opening(content)
+    closing = _FENCE.search(content, opening.end() + 1)
+    block = content[opening.end() + 1 : closing.start() if closing else None]
+    if len(block) > BLOCK_LIMIT:
+        reason = f"has more than {BLOCK_LIMIT // 1024} KiB of frontmatter"
+        raise _FaultError(reason, 1, 1, "end the block with a line `---`")
+    if closing is None:
+        reason = "has frontmatter that never ends"
+        raise _FaultError(reason, 1, 1, "end the block with a line `---`")
+    try:
+        return block.decode()
+    except UnicodeDecodeError as error:
+        before = block[: error.start]
+        line = before.count(b"\n") + _FIRST_LINE
+        column = len(before[before.rfind(b"\n") + 1 :].decode()) + 1
+        reason = "is not UTF-8"
+        raise _FaultError(reason, line, column, "save it as UTF-8") from None
+
+
+def _no_opening(content: bytes) -> _FaultError:
+    later = _FENCE.search(content)
+    if later and not content[: later.start()].strip():
+        return _FaultError("has frontmatter that does not begin on line 1", 1, 1, "remove the blank lines above `---`")
+    if later and content.lstrip().startswith((b"<!--", b"#", b"//")):
+        return _FaultError(
+            "has frontmatter that does not begin on line 1", 1, 1, "move what stands above `---` below the block"
+        )
+    return _FaultError("has no frontmatter", 1, 1, "begin it with `---`, `name: …`, `description: …`, `---`")
+
+
+def _values(block: str) -> dict[str, Node]:
+    """Return the top-level keys and values. Raises _FaultError."""
+    try:
+        root = compose(block)
+    except YamlError as error:
+        raise _explained(error, block) from None
+    if root is None:
+        return {}
+    if not isinstance(root, Mapping):
+        reason = "has frontmatter that is not made of `key: value` lines"
+        raise _FaultError(reason, *_place(root))
+    values: dict[str, Node] = {}
+    for key, value in root.pairs:
+        if not isinstance(key, Scalar):
+            continue
+        if key.text in values:
+            reason = f"has the key `{key.text}` twice"
+            raise _FaultError(reason, *_place(key), "keep one of them")
+        values[key.text] = value
+    return values
+
+
+def _explained(error: YamlError, block: str) -> _FaultError:
+    """Say what the YAML error means here; an unquoted `: ` is the commonest fault of all."""
+    lines = block.splitlines()
+    line = lines[error.line - 1] if error.line <= len(lines) else ""
+    reason, hint = error.reason, "put the value in quotes"
+    if error.reason.startswith("mapping values are not allowed"):
+        reason = "an unquoted value holds `: `"
+        bare = _BARE_VALUE.fullmatch(line.rstrip())
+        if bare:
+            quoted = bare[2].replace("\\", "\\\\").replace('"', '\\"')
+            hint = f'put the value in quotes: {bare[1]}: "{quoted}"'
+        else:
+            hint = "put the whole text in quotes, or begin it with `>-` on the key's line"
+    elif error.reason.startswith("could not find expected ':'"):
+        reason = "the line is neither `key: value` nor an indented continuation"
+        hint = "indent the lines that continue a text by two spaces"
+    return _FaultError(f"has frontmatter that is not YAML: {reason}", error.line + _FIRST_LINE - 1, error.column, hint)
+
+
+def _check_name(node: Node | None, about: Problem) -> Iterator[Problem]:
+    """Yield what is wrong with `name`."""
+    if isinstance(node, Scalar) and _is_text(node):
+        line, column = _place(node)
+        wrong = replace(about, line=line, column=column)
+        if fault := name_fault(node.text):
+            message = f"has the name `{node.text}`, which {fault}"
+            yield replace(wrong, message=message, hint="rename it and its directory")
+        elif node.text != about.skill:
+            message = f"has the name `{node.text}`, but its directory is `{about.skill}`"
+            yield replace(wrong, message=message, hint="give both the same name")
+        elif len(node.text) > _NAME_LENGTH:
+            message = f"has a name of {len(node.text)} characters; the format allows {_NAME_LENGTH}"
+            yield replace(wrong, message=message, severity=Severity.WARNING)
+    else:
+        yield _no_text("name", node, about)
+
+
+def _check_description(node: Node | None, about: Problem) -> Iterator[Problem]:
+    """Yield what is wrong with `description`."""
+    if not isinstance(node, Scalar) or not _is_text(node):
+        yield _no_text("description", node, about)
+    elif len(node.text) > _DESCRIPTION_LENGTH:
+        line, column = _place(node)
+        message = f"has a description of {len(node.text)} characters; the format allows {_DESCRIPTION_LENGTH}"
+        yield replace(about, message=message, line=line, column=column, severity=Severity.WARNING)
+
+
+def _is_text(node: Scalar) -> bool:
+    return not node.is_null and bool(node.text.strip())
+
+
+def _no_text(key: str, node: Node | None, about: Problem) -> Problem:
+    """Say why a key's value is no text."""
+    if node is None:
+        return replace(about, message=f"has no `{key}`", line=1, hint=f"add `{key}: …` between the `---` lines")
+    line, column = _place(node)
+    wrong = replace(about, line=line, column=column)
+    if isinstance(node, Scalar):
+        return replace(wrong, message=f"has an empty `{key}`", hint=f"write a text after `{key}:`")
+    kind = {Sequence: "a list", Mapping: "a mapping", Alias: "an alias"}[type(node)]
+    return replace(wrong, message=f"has a `{key}` that is {kind}", hint="put the text in quotes")
+
+
+def _place(node: Node) -> tuple[int, int]:
+    """Return line and column of a node, in the file."""
+    return node.line + _FIRST_LINE - 1, node.column
+
+
+def about(provider: str, skill: str, path: str) -> Problem:
+    """Return the problem from which all others of one skill are made."""
+    return Problem(code=Code.INVALID_SKILL, message="", provider=provider, skill=skill, path=path)

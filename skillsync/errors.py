@@ -1,0 +1,118 @@
+"""What went wrong, as values: a problem's text, its JSON and the exit code all come from one `Problem`.
+
+Invariants: a code has one exit code; a problem's path is relative to the project, the target or the provider's root.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class ExitCode(IntEnum):
+    """The exit codes of every command."""
+
+    DONE = 0
+    DRIFT = 1
+    USAGE = 2
+    REFUSED = 3
+    SYSTEM = 4
+    INTERRUPTED = 130
+
+
+# "Of several, 4 before 2 before 3 before 1": the later in this list wins.
+_PRECEDENCE = (ExitCode.DONE, ExitCode.DRIFT, ExitCode.REFUSED, ExitCode.USAGE, ExitCode.SYSTEM, ExitCode.INTERRUPTED)
+
+
+class Severity(Enum):
+    """Whether a problem stops the command or is only said."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Code(Enum):
+    """The kinds of problem, by the names that scripts may rely on."""
+
+    INVALID_SKILL = "invalid-skill"
+    UNSAFE_SKILL = "unsafe-skill"
+    DUPLICATE_SKILL = "duplicate-skill"
+    MISSING_PROVIDER = "missing-provider"
+    VERSION_NOT_ADMITTED = "version-not-admitted"
+    ENVIRONMENT_NOT_FOUND = "environment-not-found"
+    ENVIRONMENT_UNREADABLE = "environment-unreadable"
+    UNMANAGED = "unmanaged"
+    FOREIGN_OWNER = "foreign-owner"
+    MODIFIED = "modified"
+    CONTENT_CHANGED = "content-changed"
+    LOCK_UNREADABLE = "lock-unreadable"
+    LOCK_MISSING = "lock-missing"
+    REGISTRY_UNREADABLE = "registry-unreadable"
+    MANIFEST_INVALID = "manifest-invalid"
+    MANIFEST_EXISTS = "manifest-exists"
+    UNSAFE_TARGET = "unsafe-target"
+    PATTERN_UNMATCHED = "pattern-unmatched"
+    SKILL_NOT_FOUND = "skill-not-found"
+    AMBIGUOUS_PROVIDER = "ambiguous-provider"
+    PACKAGE_UNREADABLE = "package-unreadable"
+    USAGE = "usage"
+    BUSY = "busy"
+    IO = "io"
+
+
+_EXIT_CODES = {
+    Code.LOCK_UNREADABLE: ExitCode.USAGE,
+    Code.LOCK_MISSING: ExitCode.USAGE,
+    Code.REGISTRY_UNREADABLE: ExitCode.USAGE,
+    Code.MANIFEST_INVALID: ExitCode.USAGE,
+    Code.USAGE: ExitCode.USAGE,
+    Code.BUSY: ExitCode.SYSTEM,
+    Code.IO: ExitCode.SYSTEM,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that is wrong: what, where, and the step that gets the person on.
+
+    `line` and `column` count from 1. `provider` is written `ecosystem:name`.
+    """
+
+    code: Code
+    message: str
+    hint: str | None = None
+    severity: Severity = Severity.ERROR
+    skill: str | None = None
+    provider: str | None = None
+    path: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the command must not succeed."""
+        return self.severity is Severity.ERROR
+
+    def as_error(self) -> Problem:
+        """Return the same problem, as one that stops the command."""
+        return replace(self, severity=Severity.ERROR)
+
+
+class SkillsyncError(Exception):
+    """Stops a command; carries every problem that was found, never only the first."""
+
+    def __init__(self, *problems: Problem) -> None:
+        """Take at least one problem."""
+        super().__init__("; ".join(problem.message for problem in problems))
+        self.problems = problems
+
+
+def exit_code(problems: Iterable[Problem], *, drift: bool = False) -> ExitCode:
+    """Return the one exit code for what a command found; warnings alone leave it at 0."""
+    codes = {_EXIT_CODES.get(problem.code, ExitCode.REFUSED) for problem in problems if problem.is_error}
+    codes.add(ExitCode.DRIFT if drift else ExitCode.DONE)
+    return max(codes, key=_PRECEDENCE.index)

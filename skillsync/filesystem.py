@@ -1,0 +1,286 @@
+"""The door to the disk: bounded reads, and each of the calls by which skillsync changes anything.
+
+Invariants: links are never followed below a directory that a caller has opened; what is opened is checked after
+opening; a read has a limit; nothing here decides. Every change to the disk is a call in this file, so that tests can
+cut the power between any two of them.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from contextlib import contextmanager, suppress
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class UnreadableError(Exception):
+    """Something is there and can't be read as the regular file that it should be; its text is the reason."""
+
+
+def read_file(path: str, limit: int, *, dir_fd: int | None = None, follow: bool = False) -> bytes | None:
+    """Return a regular file's bytes, or None if nothing is there.
+
+    `limit` is in bytes. `follow` allows the last component to be a link. Raises UnreadableError for anything that is
+    there and isn't a readable regular file of at most `limit` bytes.
+    """
+    content = read_start(path, limit + 1, dir_fd=dir_fd, follow=follow)
+    if content is not None and len(content) > limit:
+        reason = f"it is larger than {limit // 1024} KiB"
+        raise UnreadableError(reason)
+    return content
+
+
+def read_start(path: str, size: int, *, dir_fd: int | None = None, follow: bool = False) -> bytes | None:
+    """Return the first `size` bytes of a regular file, or None if nothing is there; else as `read_file`."""
+    try:
+        fd = os.open(path, READ & ~os.O_NOFOLLOW if follow else READ, dir_fd=dir_fd)
+        with os.fdopen(fd, "rb") as file:
+            mode = os.fstat(fd).st_mode
+            if stat.S_ISREG(mode):
+                return file.read(size)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        reason = "it is a symbolic link" if error.errno == errno.ELOOP else os.strerror(error.errno or 0).lower()
+        raise UnreadableError(reason) from None
+    raise UnreadableError("it is a directory" if stat.S_ISDIR(mode) else "it is not a regular file")
+
+
+def is_utf8(name: str) -> bool:
+    """Whether a name from the disk is text; what isn't arrives with lone surrogates."""
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
+
+
+def shown(name: str) -> str:
+    """Return a name from the disk as text, with the bytes that are none escaped."""
+    return os.fsencode(name).decode(errors="backslashreplace")
+
+
+@contextmanager
+def open_directory(root: str, relative: str = "", *, dir_fd: int | None = None) -> Iterator[int]:
+    """Open a directory below a root, following no link below the root, and close it in the end.
+
+    With `dir_fd`, the root itself may not be a link either. Raises FileNotFoundError where nothing is there,
+    UnreadableError where a link is, NotADirectoryError where something else is.
+    """
+    fd = os.open(root, DIRECTORY & ~os.O_NOFOLLOW) if dir_fd is None else _open_child(root, dir_fd)
+    try:
+        for part in relative.split("/") if relative else ():
+            parent, fd = fd, _open_child(part, fd)
+            os.close(parent)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _open_child(name: str, dir_fd: int) -> int:
+    try:
+        return os.open(name, DIRECTORY, dir_fd=dir_fd)
+    except OSError as error:
+        if error.errno in {errno.ENOTDIR, errno.ELOOP} and kind(name, dir_fd) is Kind.LINK:
+            reason = f"`{shown(name)}` is a symbolic link"
+            raise UnreadableError(reason) from None
+        raise
+
+
+class Kind(Enum):
+    """What an entry of a directory is."""
+
+    DIRECTORY = "a directory"
+    FILE = "a file"
+    LINK = "a symbolic link"
+    OTHER = "neither a file nor a directory"
+
+
+def kind(name: str, dir_fd: int) -> Kind | None:
+    """Return what an entry is, the link itself for a link; None if nothing is there."""
+    try:
+        mode = os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return None
+    kinds = {stat.S_IFDIR: Kind.DIRECTORY, stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.LINK}
+    return kinds.get(stat.S_IFMT(mode), Kind.OTHER)
+
+
+def listing(fd: int) -> dict[str, Kind]:
+    """Return what is in an open directory, by the listed name, sorted: so the answer is the same on every system."""
+    found = {}
+    with os.scandir(fd) as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                found[entry.name] = Kind.LINK
+            elif entry.is_dir(follow_symlinks=False):
+                found[entry.name] = Kind.DIRECTORY
+            else:
+                found[entry.name] = Kind.FILE if entry.is_file(follow_symlinks=False) else Kind.OTHER
+    return dict(sorted(found.items()))
+
+
+def keeps_modes(fd: int) -> bool:
+    """Whether the file system of an open file or directory has executable bits, as far as the system tells."""
+    device = os.fstat(fd).st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return True
+    return not any(_mounted_as(line, number) in _WITHOUT_MODES for line in mounts)
+
+
+# Linux's names of the file systems on which every file looks as the mount's options say.
+_WITHOUT_MODES = frozenset({"vfat", "msdos", "exfat", "ntfs", "ntfs3", "fuseblk", "cifs", "smb3"})
+
+
+def _mounted_as(line: str, number: str) -> str:
+    """Return the type of a mount of the given device, from a line of mountinfo (proc(5)); "" for another device."""
+    before, _, after = line.partition(" - ")
+    return after.split(" ", 1)[0] if before.split(" ")[2:3] == [number] else ""
+
+
+def take_lock(fd: int, *, wait: bool) -> bool:
+    """Take the lock on an open directory, which a crash releases. False: another has it, and `wait` is not set."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_gone(fd: int) -> bool:
+    """Whether an open directory has been removed in the meantime."""
+    return os.fstat(fd).st_nlink == 0
+
+
+def exists(path: str) -> bool:
+    """Whether anything is there, be it a link that leads to nothing."""
+    return os.path.lexists(path)
+
+
+def make_directory(name: str, dir_fd: int | None = None) -> None:
+    """Make one directory."""
+    os.mkdir(name, dir_fd=dir_fd)
+
+
+def make_link(target: str, name: str, dir_fd: int) -> None:
+    """Make a symbolic link with the given text."""
+    os.symlink(target, name, dir_fd=dir_fd)
+
+
+def create_file(name: str, dir_fd: int, mode: int = 0o644) -> int:
+    """Make a new file, of the given mode less the umask, and return its descriptor."""
+    return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=dir_fd)
+
+
+def write_all(fd: int, content: bytes) -> None:
+    """Write all of the bytes."""
+    left = memoryview(content)
+    while left:
+        left = left[os.write(fd, left) :]
+
+
+def flush(fd: int) -> None:
+    """Wait until a file's or a directory's own data are on the disk."""
+    os.fsync(fd)
+
+
+def flush_all() -> None:
+    """Wait until everything that was written is on the disk: one call for many files."""
+    os.sync()
+
+
+def rename(name: str, new: str, *, from_fd: int, to_fd: int) -> None:
+    """Move an entry, within one file system."""
+    os.rename(name, new, src_dir_fd=from_fd, dst_dir_fd=to_fd)
+
+
+def make_executable(name: str, dir_fd: int) -> None:
+    """Let everyone who may read a file run it; a link is not followed."""
+    fd = os.open(name, READ, dir_fd=dir_fd)
+    try:
+        mode = stat.S_IMODE(os.fstat(fd).st_mode)
+        os.fchmod(fd, mode | (mode & 0o444) >> 2)
+    finally:
+        os.close(fd)
+
+
+def remove_file(name: str, dir_fd: int) -> None:
+    """Remove a file or a link, never what a link points to."""
+    os.unlink(name, dir_fd=dir_fd)
+
+
+def remove_directory(name: str, dir_fd: int | None = None) -> None:
+    """Remove an empty directory."""
+    os.rmdir(name, dir_fd=dir_fd)
+
+
+def remove_tree(name: str, dir_fd: int) -> None:
+    """Remove a directory and all below it, following no link."""
+    with open_directory(name, dir_fd=dir_fd) as fd:
+        with os.scandir(fd) as entries:
+            found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        for child, is_directory in found:
+            if is_directory:
+                remove_tree(child, fd)
+            else:
+                remove_file(child, fd)
+    remove_directory(name, dir_fd)
+
+
+def write_file(name: str, content: bytes, dir_fd: int) -> None:
+    """Write a whole new file and wait until it is on the disk; the caller renames it into its place."""
+    fd = create_file(name, dir_fd)
+    try:
+        write_all(fd, content)
+        flush(fd)
+    finally:
+        os.close(fd)
+
+
+def replace_file(path: str, content: bytes) -> None:
+    """Put a whole file in place at once: readers see the old one or the new one, whatever happens."""
+    directory, _, name = path.rpartition("/")
+    staged = f".{name}.{os.getpid()}.tmp"
+    with open_directory(directory) as fd:
+        try:
+            write_file(staged, content, fd)
+            rename(staged, name, from_fd=fd, to_fd=fd)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                remove_file(staged, fd)
+            raise
+        flush(fd)
+
+
+def list_directory(path: str) -> list[str] | None:
+    """Return the names in a directory, sorted, or None if there is no directory. Raises UnreadableError."""
+    try:
+        with os.scandir(path) as entries:
+            return sorted(entry.name for entry in entries)
+    except OSError as error:
+        _refuse_unless_absent(error)
+        return None
+
+
+def is_directory(path: str, *, follow: bool = True) -> bool:
+    """Whether a directory is there; `follow` allows it to be a link to one. Raises UnreadableError."""
+    try:
+        return stat.S_ISDIR((os.stat if follow else os.lstat)(path).st_mode)
+    except OSError as error:
+        _refuse_unless_absent(error)
+        return False
+
+
+def _refuse_unless_absent(error: OSError) -> None:
+    """Raise UnreadableError for an error that doesn't say that nothing is there."""
+    if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}:
+        raise UnreadableError(os.strerror(error.errno or 0).lower()) from None

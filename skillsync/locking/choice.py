@@ -1,0 +1,138 @@
+"""Which version of each installed package counts, and which rule of the manifest admits it.
+
+Invariants: pure; never depends on the order in which anything was found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillsync.errors import Code, Problem, Severity
+from skillsync.locking.manifest import FILE_NAME, Manifest, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from skillsync.discovery.environment import Ecosystem, Environment, Package
+    from skillsync.discovery.provider import FoundSkill, Provider
+
+EVERYTHING = Rule(key="", pattern="*", requirement="*", meets=lambda _version: True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The version of a package that counts, with all its variants, and the rule that admits it (None: nothing does)."""
+
+    variants: tuple[Package, ...]
+    rule: Rule | None
+
+    @property
+    def package(self) -> Package:
+        """The first variant: name and version are the same in all."""
+        return self.variants[0]
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where in the package its skills are."""
+        return (self.rule.path,) if self.rule and self.rule.path else self.package.places
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A choice and what was found in each of its variants."""
+
+    choice: Choice
+    providers: tuple[Provider, ...]
+
+    @property
+    def provider(self) -> Provider:
+        """The first variant's."""
+        return self.providers[0]
+
+    @property
+    def key(self) -> str:
+        """The provider as it is written everywhere."""
+        return self.choice.package.key
+
+    @property
+    def admitted(self) -> tuple[FoundSkill, ...]:
+        """The valid skills that the manifest admits."""
+        rule = self.choice.rule
+        return tuple(skill for skill in self.provider.skills if skill.is_valid and rule and rule.admits(skill.name))
+
+
+def choose(
+    manifest: Manifest, environments: Iterable[Environment], ecosystems: Mapping[str, Ecosystem]
+) -> tuple[list[Choice], list[Problem]]:
+    """Pick the version of every installed package: the highest that the manifest admits, else the highest."""
+    choices: list[Choice] = []
+    problems: list[Problem] = []
+    for environment in environments:
+        ecosystem = ecosystems[environment.ecosystem]
+        by_name: dict[str, list[Package]] = {}
+        for package in environment.packages:
+            by_name.setdefault(package.name, []).append(package)
+        for name, packages in sorted(by_name.items()):
+            choice, problem = _choice(manifest, ecosystem, name, packages)
+            choices.append(choice)
+            problems += problem
+        problems += _not_installed(manifest, ecosystem, by_name)
+    return choices, problems
+
+
+def _choice(
+    manifest: Manifest, ecosystem: Ecosystem, name: str, packages: list[Package]
+) -> tuple[Choice, list[Problem]]:
+    rules = (EVERYTHING,) if manifest.rules is None else manifest.governing(ecosystem.NAME, name)
+    if len(rules) > 1:
+        keys = " and ".join(f"`{rule.key}`" for rule in rules)
+        message = f"{keys} match {ecosystem.NAME}:{name} equally well"
+        problem = manifest_problem(message, f'add an entry for it: "{name}" = "*"')
+        return Choice(variants=_highest(packages, ecosystem), rule=None), [problem]
+    admitted = [package for package in packages if rules and rules[0].meets(package.version)]
+    if admitted:
+        return Choice(variants=_highest(admitted, ecosystem), rule=rules[0]), []
+    choice = Choice(variants=_highest(packages, ecosystem), rule=None)
+    if not rules or not rules[0].is_exact:
+        return choice, []
+    versions = ", ".join(dict.fromkeys(package.version for package in packages))
+    return choice, [
+        Problem(
+            code=Code.VERSION_NOT_ADMITTED,
+            message=f"{choice.package.key} is installed at {versions}; {FILE_NAME} admits `{rules[0].requirement}`",
+            hint=f"change `{rules[0].key}` in {FILE_NAME}, or install a version that it admits",
+            provider=choice.package.key,
+            path=FILE_NAME,
+        )
+    ]
+
+
+def _highest(packages: list[Package], ecosystem: Ecosystem) -> tuple[Package, ...]:
+    key = {package.version: ecosystem.version_key(package.version) for package in packages}
+    top = max(key.values())  # type: ignore[type-var]  # keys of one ecosystem compare with each other
+    best = next(package.version for package in packages if key[package.version] == top)
+    return tuple(package for package in packages if package.version == best)
+
+
+def _not_installed(manifest: Manifest, ecosystem: Ecosystem, installed: Iterable[str]) -> Iterator[Problem]:
+    """Yield a problem for each exact name in the manifest that is not there."""
+    names = set(installed)
+    for rule in (manifest.rules or {}).get(ecosystem.NAME, ()):
+        if rule.is_exact and rule.pattern not in names:
+            yield missing_provider(f"{ecosystem.NAME}:{rule.pattern}", f"`{rule.key}` in {FILE_NAME}", ecosystem)
+
+
+def missing_provider(key: str, needed_by: str, ecosystem: Ecosystem) -> Problem:
+    """Say that a package is needed and not installed."""
+    return Problem(
+        code=Code.MISSING_PROVIDER,
+        message=f"{key} is not installed, and {needed_by} names it",
+        hint=f"run `{ecosystem.INSTALL}`, or take the name out",
+        provider=key,
+    )
+
+
+def manifest_problem(message: str, hint: str | None, severity: Severity = Severity.ERROR) -> Problem:
+    """Say that the manifest asks for what can't be."""
+    return Problem(code=Code.MANIFEST_INVALID, message=message, hint=hint, severity=severity, path=FILE_NAME)

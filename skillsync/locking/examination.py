@@ -1,0 +1,139 @@
+"""What is wrong with the packages that were found, as far as frontmatter, names and the manifest tell.
+
+Invariants: pure; two admitted providers of one name are an error, never a choice; what nobody relies on is a warning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from skillsync.errors import Code, Problem, Severity
+from skillsync.locking.choice import Candidate, manifest_problem
+from skillsync.locking.manifest import FILE_NAME, Manifest, is_pattern, matches
+from skillsync.locking.pins import Pinned, raised
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillsync.discovery.environment import Package
+
+
+def examine(candidates: Sequence[Candidate], manifest: Manifest, pinned: Pinned) -> list[Problem]:
+    """Return what is wrong with the packages that were found, as far as frontmatter and names tell."""
+    problems: list[Problem] = []
+    for candidate in candidates:
+        problems += _about_package(candidate)
+        for provider in candidate.providers:
+            for skill in provider.skills:
+                problems += raised(skill.problems, skill, candidate, pinned)
+        problems += _about_rule(candidate)
+        problems += _hollow(candidate, pinned)
+    problems += _unmatched(candidates, manifest)
+    problems += _duplicates(candidates)
+    return list(dict.fromkeys(problems))
+
+
+def _about_package(candidate: Candidate) -> Iterator[Problem]:
+    rule = candidate.choice.rule
+    for provider in candidate.providers:
+        for problem in provider.problems:
+            yield problem.as_error() if rule else problem
+        if rule and rule.path and rule.path not in provider.places and not provider.problems:
+            message = f"`{rule.key}.path`: {candidate.key} {provider.package.version} has no directory {rule.path}"
+            yield manifest_problem(message, "correct the path, or take it out for the usual places")
+
+
+def _hollow(candidate: Candidate, pinned: Pinned) -> Iterator[Problem]:
+    """Yield the pinned skills whose directory is there without a SKILL.md: broken, not gone."""
+    rule, version = candidate.choice.rule, candidate.choice.package.version
+    for provider in candidate.providers:
+        for ignored in provider.ignored:
+            name = ignored.path.rpartition("/")[2]
+            if rule and rule.admits(name) and name in pinned.get(candidate.key, ()):
+                yield Problem(
+                    code=Code.INVALID_SKILL,
+                    message=f"{candidate.key} {version}: {ignored.path} {ignored.reason}, but is locked",
+                    hint="reinstall the package, or exclude the skill",
+                    skill=name,
+                    provider=candidate.key,
+                    path=ignored.path,
+                )
+
+
+def _about_rule(candidate: Candidate) -> Iterator[Problem]:
+    """Yield what a provider's entry asks for and doesn't get."""
+    rule = candidate.choice.rule
+    if rule is None or not rule.is_exact:
+        return
+    shipped = {skill.name for skill in candidate.provider.skills}
+    if not shipped:
+        places = ", ".join(candidate.choice.places)
+        message = (
+            f"{candidate.key} {candidate.choice.package.version} is installed and ships no skills (looked in {places})"
+        )
+        yield _skill_not_found(message, candidate, None, Severity.WARNING)
+    for texts, name in ((rule.skills or (), "skills"), (rule.exclude, "exclude")):
+        for text in texts:
+            if not any(matches(text, skill) for skill in shipped):
+                yield _no_such_skill(text, f"{rule.key}.{name}", candidate, strict=name == "skills")
+
+
+def _no_such_skill(text: str, key: str, candidate: Candidate, *, strict: bool) -> Problem:
+    message = f"`{key}`: {candidate.key} {candidate.choice.package.version} ships no skill `{text}`"
+    if is_pattern(text):
+        return replace(_skill_not_found(message, candidate, None, Severity.WARNING), code=Code.PATTERN_UNMATCHED)
+    return _skill_not_found(message, candidate, text, Severity.ERROR if strict else Severity.WARNING)
+
+
+def _skill_not_found(message: str, candidate: Candidate, skill: str | None, severity: Severity) -> Problem:
+    shipped = ", ".join(skill.name for skill in candidate.provider.skills)
+    return Problem(
+        code=Code.SKILL_NOT_FOUND,
+        message=message,
+        hint=f"it ships {shipped}" if shipped else f"take it out of {FILE_NAME}, or set its `path`",
+        severity=severity,
+        skill=skill,
+        provider=candidate.key,
+        path=FILE_NAME,
+    )
+
+
+def _unmatched(candidates: Sequence[Candidate], manifest: Manifest) -> Iterator[Problem]:
+    """Yield the patterns that admit no provider."""
+    used = {
+        candidate.choice.rule.key for candidate in candidates if candidate.choice.rule and candidate.provider.skills
+    }
+    for rules in (manifest.rules or {}).values():
+        for rule in rules:
+            if not rule.is_exact and rule.key not in used:
+                yield Problem(
+                    code=Code.PATTERN_UNMATCHED,
+                    message=f"`{rule.key}` in {FILE_NAME} matches no installed package that ships skills",
+                    hint="run `skillsync list` to see what is installed",
+                    severity=Severity.WARNING,
+                    path=FILE_NAME,
+                )
+
+
+def _duplicates(candidates: Sequence[Candidate]) -> Iterator[Problem]:
+    """Yield the names that two admitted providers ship. Packaging spec, section 8: never select one implicitly."""
+    owners: dict[str, list[Candidate]] = {}
+    for candidate in sorted(candidates, key=lambda candidate: candidate.key):
+        for skill in candidate.admitted:
+            owners.setdefault(skill.name, []).append(candidate)
+    for name, found in sorted(owners.items()):
+        if len(found) > 1:
+            yield Problem(
+                code=Code.DUPLICATE_SKILL,
+                message=f"the skill {name} is shipped by "
+                + " and by ".join(f"{one.key} {one.choice.package.version}" for one in found),
+                hint=f"in {FILE_NAME}, exclude it from all but one: " + exclusion(found[-1].choice.package, name),
+                skill=name,
+                provider=found[0].key,
+            )
+
+
+def exclusion(package: Package, skill: str) -> str:
+    """Return the manifest's line that leaves one skill of a provider out."""
+    return f'under [providers.{package.ecosystem}] write `"{package.name}" = {{ exclude = ["{skill}"] }}`'

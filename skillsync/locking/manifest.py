@@ -1,0 +1,223 @@
+"""The manifest, `agent-skills.toml`: which installed packages may put which skills where, as the user wrote it.
+
+Invariants: pure; one wrong key and the whole file is refused, never half of it read; an absent file, an absent
+`[providers]` and an empty `[providers]` are three different things.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillsync.schema import InvalidError, Table, line_fault, name_fault, path_fault, toml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from skillsync.discovery.environment import Ecosystem
+
+FILE_NAME = "agent-skills.toml"
+DEFAULT_TARGET = ".agents/skills"
+_KEYS = ("version", "ecosystems", "targets", "providers", "gitignore")
+_PROVIDER_KEYS = ("version", "skills", "exclude", "path")
+_SKILL_PATTERN = re.compile(r"[a-z0-9*?-]+")
+_WILDCARD = re.compile(r"[*?]")
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a name meets a pattern: `*` stands for any text, `?` for one character, nothing else is special.
+
+    Goes back only to the last `*`, so that no pattern takes more than the product of the two lengths.
+    """
+    at, star, resume = 0, -1, 0
+    position = 0
+    while position < len(name):
+        if at < len(pattern) and pattern[at] == "*":
+            star, resume = at, position
+            at += 1
+        elif at < len(pattern) and pattern[at] in {"?", name[position]}:
+            at += 1
+            position += 1
+        elif star >= 0:
+            resume += 1
+            at, position = star + 1, resume
+        else:
+            return False
+    return not pattern[at:].strip("*")
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text names more than itself."""
+    return _WILDCARD.search(text) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One provider's entry, or one pattern's. `key` is where it stands; `skills` None means every skill."""
+
+    key: str
+    pattern: str
+    requirement: str
+    meets: Callable[[str], bool]
+    skills: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    path: str | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it names one provider."""
+        return not is_pattern(self.pattern)
+
+    def admits(self, skill: str) -> bool:
+        """Whether a skill of an admitted provider is admitted: `exclude` wins over `skills`."""
+        if any(matches(pattern, skill) for pattern in self.exclude):
+            return False
+        return self.skills is None or any(matches(pattern, skill) for pattern in self.skills)
+
+    def selects(self, skill: str) -> bool:
+        """Whether it asks for this skill by its exact name."""
+        return self.skills is not None and skill in self.skills and self.admits(skill)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """The whole file; `rules` is None where there is no `[providers]`: then every provider is admitted."""
+
+    ecosystems: tuple[str, ...] | None = None
+    targets: tuple[str, ...] = (DEFAULT_TARGET,)
+    rules: Mapping[str, tuple[Rule, ...]] | None = None
+    gitignore: bool = True
+
+    def governing(self, ecosystem: str, name: str) -> tuple[Rule, ...]:
+        """Return the rule that governs a provider; several if none of them is the most exact, none if nothing does.
+
+        An exact name comes first, then the pattern with the most literal characters.
+        """
+        rules = [rule for rule in (self.rules or {}).get(ecosystem, ()) if matches(rule.pattern, name)]
+        exact = tuple(rule for rule in rules if rule.is_exact)
+        if exact or not rules:
+            return exact
+        most = max(_literal(rule.pattern) for rule in rules)
+        return tuple(rule for rule in rules if _literal(rule.pattern) == most)
+
+    def names(self, ecosystem: str) -> bool:
+        """Whether the manifest speaks of an ecosystem, which makes it active."""
+        return ecosystem in (self.ecosystems or ()) or bool((self.rules or {}).get(ecosystem))
+
+
+def _literal(pattern: str) -> int:
+    return len(_WILDCARD.sub("", pattern))
+
+
+def parse(content: bytes, ecosystems: Mapping[str, Ecosystem]) -> Manifest:
+    """Read the manifest's bytes. Raises MalformedError for text that is no TOML, InvalidError for a wrong value."""
+    table = toml(content)
+    table.only(_KEYS)
+    table.version(1, default=1)
+    known = table.texts("ecosystems")
+    for index, name in enumerate(known or ()):
+        if name not in ecosystems:
+            hint = f"known here: {', '.join(ecosystems)}"
+            raise InvalidError(f"{table.key('ecosystems')}[{index}]", f"`{name}` is not an ecosystem", hint)
+    return Manifest(
+        ecosystems=known,
+        targets=_targets(table),
+        rules=_providers(table.table("providers"), ecosystems) if "providers" in table.data else None,
+        gitignore=table.flag("gitignore", default=True),
+    )
+
+
+def _targets(table: Table) -> tuple[str, ...]:
+    """Read `targets`: directories below the project, none inside another."""
+    written = table.texts("targets")
+    if written is None:
+        return (DEFAULT_TARGET,)
+    if not written:
+        raise InvalidError(table.key("targets"), "is empty", "leave it out for `.agents/skills`")
+    targets: list[str] = []
+    for index, text in enumerate(written):
+        key = f"{table.key('targets')}[{index}]"
+        target = text.rstrip("/")
+        if fault := path_fault(target) or line_fault(target):
+            raise InvalidError(key, f"`{text}` {fault}", "name a directory below the project, such as `.claude/skills`")
+        for other in targets:
+            if f"{target}/".startswith(f"{other}/") or f"{other}/".startswith(f"{target}/"):
+                raise InvalidError(key, f"`{text}` lies in `{other}`, or the other way round", "leave one of them out")
+        targets.append(target)
+    return tuple(targets)
+
+
+def _providers(table: Table, ecosystems: Mapping[str, Ecosystem]) -> dict[str, tuple[Rule, ...]]:
+    table.only(ecosystems)
+    return {name: tuple(_rules(table.table(name), ecosystems[name])) for name in table.data}
+
+
+def _rules(table: Table, ecosystem: Ecosystem) -> list[Rule]:
+    rules: list[Rule] = []
+    for name in table.data:
+        rule = _rule(table, name, ecosystem)
+        for other in rules:
+            if other.pattern == rule.pattern:
+                raise InvalidError(rule.key, f"names the same provider as `{other.key}`", "keep one of them")
+        rules.append(rule)
+    return rules
+
+
+def _rule(table: Table, name: str, ecosystem: Ecosystem) -> Rule:
+    """Read one entry: a requirement alone, or a table."""
+    key = table.key(name)
+    if fault := line_fault(name):
+        raise InvalidError(key, f"a provider's name {fault}")
+    pattern = name if is_pattern(name) else ecosystem.canonical(name)
+    if isinstance(table.data[name], dict):
+        entry = table.table(name)
+        entry.only(_PROVIDER_KEYS)
+        requirement = _requirement(entry, "version") if "version" in entry.data else "*"
+        return Rule(
+            key=key,
+            pattern=pattern,
+            requirement=requirement,
+            meets=_meets(requirement, entry.key("version"), ecosystem),
+            skills=_skills(entry, "skills"),
+            exclude=_skills(entry, "exclude") or (),
+            path=_path(entry),
+        )
+    requirement = _requirement(table, name)
+    return Rule(key=key, pattern=pattern, requirement=requirement, meets=_meets(requirement, key, ecosystem))
+
+
+def _requirement(table: Table, name: str) -> str:
+    """Read a requirement: a text, or a list of texts that all have to be met."""
+    if isinstance(table.data.get(name), list):
+        return ", ".join(table.texts(name) or ())
+    return table.text(name)
+
+
+def _meets(requirement: str, key: str, ecosystem: Ecosystem) -> Callable[[str], bool]:
+    try:
+        return ecosystem.requirement(requirement)
+    except ValueError as error:
+        raise InvalidError(key, str(error), 'write a version requirement, or "*" for any') from None
+
+
+def _skills(entry: Table, name: str) -> tuple[str, ...] | None:
+    """Read a list of skill names and patterns."""
+    found = entry.texts(name)
+    for index, text in enumerate(found or ()):
+        if is_pattern(text):
+            fault = None if _SKILL_PATTERN.fullmatch(text) else "can't match any skill's name"
+        else:
+            fault = name_fault(text)
+        if fault:
+            raise InvalidError(f"{entry.key(name)}[{index}]", f"`{text}` {fault}")
+    return found
+
+
+def _path(entry: Table) -> str | None:
+    if "path" not in entry.data:
+        return None
+    path = entry.text("path").rstrip("/")
+    if fault := path_fault(path) or line_fault(path):
+        raise InvalidError(entry.key("path"), f"`{path}` {fault}", "name a directory below the package's root")
+    return path

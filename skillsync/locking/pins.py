@@ -1,0 +1,83 @@
+"""What is pinned doesn't vanish by accident: a skill that was approved goes only when it is gone on purpose.
+
+Invariants: pure; an environment that can't be looked at is never "all removed".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillsync.discovery.environment import Environment, NoEnvironment
+from skillsync.errors import Code, Problem
+from skillsync.locking.choice import missing_provider
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from skillsync.discovery.environment import Ecosystem
+    from skillsync.discovery.provider import FoundSkill
+    from skillsync.locking.choice import Candidate
+    from skillsync.locking.lockfile import Lockfile
+    from skillsync.locking.manifest import Manifest
+
+Pinned = dict[str, frozenset[str]]  # by provider (`gem:sus`): the names of its skills that are locked or installed
+
+
+def pinned_by(lock: Lockfile) -> Pinned:
+    """Return what a lock pins."""
+    return {provider.key: frozenset(skill.name for skill in provider.skills) for provider in lock.providers}
+
+
+def raised(problems: Iterable[Problem], skill: FoundSkill, candidate: Candidate, pinned: Pinned) -> Iterator[Problem]:
+    """Make errors of what is wrong with a skill that somebody relies on."""
+    rule = candidate.choice.rule
+    wanted = rule is not None and (
+        rule.selects(skill.name) or (rule.admits(skill.name) and skill.name in pinned.get(candidate.key, ()))
+    )
+    for problem in problems:
+        yield problem.as_error() if wanted and not skill.is_valid else problem
+
+
+def vanished(
+    pinned: Pinned,
+    manifest: Manifest,
+    environments: Iterable[Environment | NoEnvironment],
+    ecosystems: Mapping[str, Ecosystem],
+) -> Iterator[Problem]:
+    """Yield what is pinned, still wanted, and can't be looked at now: never "all removed"."""
+    read = {environment.ecosystem: environment for environment in environments}
+    for ecosystem in sorted({key.partition(":")[0] for key in pinned}):
+        wanted = [key for key in sorted(pinned) if key.startswith(f"{ecosystem}:") and _is_wanted(key, manifest)]
+        environment = read.get(ecosystem)
+        if not wanted or ecosystem not in ecosystems:
+            continue
+        if isinstance(environment, NoEnvironment):
+            yield environment.problem.as_error()
+        elif environment is None or not environment.packages:
+            yield Problem(
+                code=Code.ENVIRONMENT_NOT_FOUND,
+                message=f"no {ecosystem} package is installed, and {', '.join(wanted)} is pinned",
+                hint=f"run `{ecosystems[ecosystem].INSTALL}`",
+            )
+        else:
+            yield from _missing(wanted, environment, manifest, ecosystems[ecosystem])
+
+
+def _is_wanted(key: str, manifest: Manifest) -> bool:
+    """Whether the manifest would still admit a provider of this name."""
+    ecosystem, _, name = key.partition(":")
+    if manifest.ecosystems is not None and ecosystem not in manifest.ecosystems:
+        return False
+    return manifest.rules is None or bool(manifest.governing(ecosystem, name))
+
+
+def _missing(
+    wanted: Sequence[str], environment: Environment, manifest: Manifest, ecosystem: Ecosystem
+) -> Iterator[Problem]:
+    found = {package.key for package in environment.packages}
+    for key in wanted:
+        name = key.partition(":")[2]
+        exact = manifest.rules is not None and any(rule.is_exact for rule in manifest.governing(ecosystem.NAME, name))
+        # An exact name in the manifest has its own problem already.
+        if key not in found and name in environment.named and not exact:
+            yield missing_provider(key, "the project's dependency files", ecosystem)

@@ -1,0 +1,204 @@
+"""Typed, path-aware reading of what people and other programs wrote, and the one validator of skill names.
+
+Invariants: pure; every value is checked where it enters; a failure names the key as its author would find it:
+`provider[2].skill[0].hash`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+# Agent Skills format, "name": lower-case letters, digits and single hyphens. That alone keeps out separators, drives,
+# dots, blanks, control characters and the empty name.
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+# Windows opens these as devices in every directory.
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in range(10))}
+_HASH = re.compile(r"blake3:[0-9a-f]{64}")
+_CONTROL = re.compile(r"[\0-\x1f\x7f]")
+
+
+class InvalidError(Exception):
+    """A value that can't be used: `key` says where, its text says why."""
+
+    def __init__(self, key: str, reason: str, hint: str | None = None) -> None:
+        """Take the dotted key, the reason, and the mend if one is known."""
+        super().__init__(reason)
+        self.key = key
+        self.reason = reason
+        self.hint = hint
+
+
+def name_fault(name: str) -> str | None:
+    """Return why a text can't be a skill's name, or None: for frontmatter, manifest, lock and registry alike."""
+    if not name:
+        return "is empty"
+    if _NAME.fullmatch(name) is None:
+        return "is not lower-case letters and digits joined by single hyphens"
+    if name in _DEVICES:
+        return "is a device's name on Windows"
+    return None
+
+
+def folded(name: str) -> str:
+    """Return a file's name as the least discerning file system compares it."""
+    if name.isascii():
+        return name.lower()
+    return normalize("NFC", normalize("NFC", name).casefold())
+
+
+def path_fault(path: str) -> str | None:
+    """Return why a text can't be a path below a root (joined with `/`), or None."""
+    if not path or path.startswith("/"):
+        return "is not a relative path"
+    if "\0" in path or any(part in {"", ".", ".."} for part in path.split("/")):
+        return "has an empty part, `.`, `..` or a NUL"
+    return None
+
+
+def line_fault(text: str) -> str | None:
+    """Return why a text can't be shown and stored as one line, or None: for versions and packages' names."""
+    if not text.strip():
+        return "is empty"
+    return "has a control character" if _CONTROL.search(text) else None
+
+
+def suggestion(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that was probably meant."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, list(known), n=1)), None)
+
+
+class Table:
+    """A mapping with the key under which it stands; every getter raises InvalidError with the full key."""
+
+    __slots__ = ("data", "path")
+
+    def __init__(self, data: Mapping[str, Any], path: str = "") -> None:
+        """Take the parsed mapping and its own dotted key ("" for the whole document)."""
+        self.data = data
+        self.path = path
+
+    def key(self, name: str) -> str:
+        """Return the dotted key of a member, quoted as TOML would where it isn't a bare word."""
+        shown = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else '"' + name.replace('"', '\\"') + '"'
+        return f"{self.path}.{shown}" if self.path else shown
+
+    def only(self, known: Iterable[str]) -> None:
+        """Raise for a key that nothing reads: a typing error must not pass in silence."""
+        names = set(known)
+        for name in self.data:
+            if name not in names:
+                meant = suggestion(name, names)
+                hint = f"did you mean `{meant}`?" if meant else f"known here: {', '.join(sorted(names))}"
+                raise InvalidError(self.key(name), "is not a known key", hint)
+
+    def text(self, name: str) -> str:
+        """Return a required text."""
+        return str(self._typed(name, str, "a text"))
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Return a truth value."""
+        return bool(self._typed(name, bool, "true or false")) if name in self.data else default
+
+    def version(self, current: int, *, default: int | None = None) -> None:
+        """Check the document's format version. Raises InvalidError; a newer one says to upgrade."""
+        found = self.data.get("version", default)
+        if isinstance(found, bool) or not isinstance(found, int):
+            raise InvalidError(self.key("version"), f"must be the number {current}")
+        if found > current:
+            raise NewerError(self.key("version"), f"is {found}, and this skillsync reads up to {current}")
+        if found != current:
+            raise InvalidError(self.key("version"), f"is {found}, and no version of that number exists")
+
+    def texts(self, name: str) -> tuple[str, ...] | None:
+        """Return a list of texts, or None if the key is missing."""
+        if name not in self.data:
+            return None
+        found = self._typed(name, list, "a list of texts")
+        for index, item in enumerate(found):
+            if not isinstance(item, str):
+                raise InvalidError(f"{self.key(name)}[{index}]", "must be a text")
+        return tuple(found)
+
+    def table(self, name: str) -> Table:
+        """Return a required sub-table."""
+        return Table(self._typed(name, dict, "a table"), self.key(name))
+
+    def tables(self, name: str) -> Iterator[Table]:
+        """Go through a list of tables; a missing key is an empty list."""
+        found = self._typed(name, list, "a list of tables") if name in self.data else []
+        for index, item in enumerate(found):
+            key = f"{self.key(name)}[{index}]"
+            if not isinstance(item, dict):
+                raise InvalidError(key, "must be a table")
+            yield Table(item, key)
+
+    def _typed(self, name: str, kind: type, words: str) -> Any:  # noqa: ANN401  # the callers' own types say what comes out
+        if name not in self.data:
+            raise InvalidError(self.key(name), "is missing")
+        found = self.data[name]
+        if not isinstance(found, kind):
+            raise InvalidError(self.key(name), f"must be {words}")
+        return found
+
+
+class NewerError(InvalidError):
+    """The document has a format of the future: nothing may be concluded from it."""
+
+
+def hash_fault(text: str) -> str | None:
+    """Return why a text is no hash of ours, or None. Another scheme is an error, never "changed"."""
+    return None if _HASH.fullmatch(text) else "is not `blake3:` and 64 hexadecimal digits"
+
+
+Place = tuple[int | None, int | None]  # line and column in a text, from 1, where they are known
+
+
+class MalformedError(Exception):
+    """A document whose text can't be read, and the place in it."""
+
+    def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
+        """Take the reason and the place."""
+        super().__init__(reason)
+        self.reason = reason
+        self.place: Place = (line, column)
+
+
+_CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: |$)", re.MULTILINE)
+_POSITION = re.compile(r" at line (\d+) column (\d+)$")
+
+
+def decode(content: bytes) -> str:
+    """Return a document's text: UTF-8, a BOM and CRLF tolerated. Raises MalformedError, for conflict markers too."""
+    try:
+        text = content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        reason = "it is not UTF-8"
+        raise MalformedError(reason, content.count(b"\n", 0, error.start) + 1) from None
+    if not text.strip():
+        reason = "it is empty"
+        raise MalformedError(reason)
+    if found := _CONFLICT.search(text):
+        reason = "it has merge conflict markers"
+        raise MalformedError(reason, text.count("\n", 0, found.start()) + 1)
+    return text
+
+
+def toml(content: bytes) -> Table:
+    """Return a TOML document. Raises MalformedError."""
+    import rtoml
+
+    text = decode(content)
+    try:
+        return Table(rtoml.loads(text))
+    except rtoml.TomlParsingError as error:
+        reason = str(error)
+        found = _POSITION.search(reason)
+        place = (int(found[1]), int(found[2])) if found else (None, None)
+        raise MalformedError(f"it is not TOML: {_POSITION.sub('', reason)}", *place) from None

@@ -1,0 +1,263 @@
+"""The one tree walker: a skill's directory on disk becomes a `Snapshot`, and a copy if one is wanted.
+
+Invariants: hashing, copying, comparing and verifying all see the same files, since all come here; no link is followed;
+what is opened is checked after opening; files are read once, in chunks; a walk ends early at its limits.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from dataclasses import dataclass
+
+from blake3 import blake3
+
+from skillsync import filesystem
+from skillsync.filesystem import DIRECTORY, READ, is_utf8, shown
+from skillsync.hashing import SCHEME, File, Link, Tree, resolve_link, tree_hash
+from skillsync.schema import folded
+
+# Left behind by tools that run what is in a skill: never content, on both sides of every comparison.
+_IGNORED_DIRECTORIES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
+_IGNORED_FILES = frozenset({".DS_Store", "Thumbs.db"})
+# Made by the people and agents that use an installed skill; a provider may not ship them.
+_RUNTIME = frozenset({".git", ".venv", "node_modules"})
+
+SKILL_FILE = "SKILL.md"
+MAX_DEPTH = 32
+MAX_ENTRIES = 10_000
+_CHUNK = 1 << 18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is known of a file besides its content; none of it is hashed."""
+
+    size: int
+    executable: bool  # by its owner
+    script: bool  # begins with `#!`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Something that no skill may hold, and where."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A skill's directory as it was read once.
+
+    `runtime` are the directories that the walker left alone: somebody's work in an installed skill, a fault in a
+    provider's. A snapshot with faults has no hash, so it never equals anything.
+    """
+
+    hash: str | None
+    tree: Tree
+    facts: dict[str, Facts]
+    faults: tuple[Fault, ...]
+    runtime: tuple[str, ...]
+
+
+def shipped_faults(found: Snapshot) -> tuple[Fault, ...]:
+    """Return what makes a provider's skill unsafe: its faults, and anything by the name of a runtime directory.
+
+    Git reads a `.git` of any case and any kind (a file of that name points elsewhere), so case and kind don't count.
+    """
+    shipped = {path for path in found.tree if any(part.lower() in _RUNTIME for part in path.split("/"))}
+    reason = "is a runtime directory, which no provider may ship"
+    return found.faults + tuple(Fault(path=path, reason=reason) for path in sorted({*found.runtime, *shipped}))
+
+
+class _Enough(Exception):  # noqa: N818  # it ends the walk, it isn't an error
+    """The tree is beyond its limits: nothing more of it is read."""
+
+
+def snapshot(fd: int, label: str, *, copy_to: int | None = None) -> Snapshot:
+    """Read a skill's directory: its files' hashes, its links, and what is wrong with it.
+
+    `fd` is the open directory; `label` is its path, for errors of the operating system. With `copy_to`, an open and
+    empty directory, every file is written there from the same read that hashes it. Raises OSError with the full path.
+    """
+    walk = _Walk(label)
+    try:
+        walk.directory(fd, "", _Copy(copy_to) if copy_to is not None else None)
+    except _Enough:
+        pass
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, f"{label}/{walk.at}") from error
+    walk.check_links()
+    return Snapshot(
+        hash=None if walk.faults else tree_hash(walk.tree),
+        tree=walk.tree,
+        facts=walk.facts,
+        faults=tuple(sorted(walk.faults, key=lambda fault: fault.path)),
+        runtime=tuple(sorted(walk.runtime)),
+    )
+
+
+class _Copy:
+    """The other end of a copy: a directory that is made when the first of its content arrives."""
+
+    def __init__(self, fd: int | None, name: str = "", parent: _Copy | None = None) -> None:
+        self._fd = fd
+        self._name = name
+        self._parent = parent
+
+    def child(self, name: str) -> _Copy:
+        return _Copy(None, name, self)
+
+    def open(self) -> int:
+        """Return the descriptor, making the directory if it is its turn."""
+        if self._fd is None:
+            assert self._parent is not None  # noqa: S101  # only the root is opened from the start
+            above = self._parent.open()
+            filesystem.make_directory(self._name, above)
+            self._fd = os.open(self._name, DIRECTORY, dir_fd=above)
+        return self._fd
+
+    def close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+
+
+class _Walk:
+    """One walk over one skill."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.at = ""
+        self.tree: Tree = {}
+        self.facts: dict[str, Facts] = {}
+        self.faults: list[Fault] = []
+        self.runtime: list[str] = []
+        self._count = 0
+
+    def directory(self, fd: int, prefix: str, copy: _Copy | None, depth: int = 1) -> None:
+        """Read one directory, which is open, and all below it."""
+        self.at = prefix
+        seen: dict[str, str] = {}
+        with os.scandir(fd) as entries:
+            found = [entry for entry in entries if self._is_wanted(entry, prefix)]
+        for entry in sorted(found, key=lambda entry: entry.name):
+            path = self.at = prefix + entry.name
+            twin = seen.setdefault(folded(entry.name), entry.name)
+            if twin != entry.name:
+                self._fault(path, f"has the same name as `{twin}` where case and accents' forms don't count")
+            if entry.is_symlink():
+                self._link(fd, entry.name, path, copy)
+            elif entry.is_dir(follow_symlinks=False):
+                self._descend(fd, entry.name, path, copy, depth)
+            elif entry.is_file(follow_symlinks=False):
+                self._file(fd, entry.name, path, copy)
+            else:
+                self._fault(path, "is neither a file nor a directory")
+
+    def check_links(self) -> None:
+        """Find the links that don't lead to a file of the same skill; possible once all entries are known."""
+        for path, entry in self.tree.items():
+            if isinstance(entry, Link) and (reason := resolve_link(path, entry.target, self.tree)):
+                self._fault(path, f"is a link that {reason}")
+
+    def _fault(self, path: str, reason: str) -> None:
+        self.faults.append(Fault(path=path, reason=reason))
+
+    def _is_wanted(self, entry: os.DirEntry[str], prefix: str) -> bool:
+        """Whether an entry is content, counting it; what isn't is noted where somebody should know."""
+        self._count += 1
+        if self._count > MAX_ENTRIES:
+            self._fault(prefix + shown(entry.name), f"is one of more than {MAX_ENTRIES} entries")
+            raise _Enough
+        if not is_utf8(entry.name):
+            self._fault(prefix + shown(entry.name), "has a name that is not UTF-8")
+            return False
+        if entry.name in _IGNORED_FILES:
+            return not entry.is_file(follow_symlinks=False)
+        if entry.name in _IGNORED_DIRECTORIES:
+            return not entry.is_dir(follow_symlinks=False)
+        if entry.name in _RUNTIME and entry.is_dir(follow_symlinks=False):
+            self.runtime.append(prefix + entry.name)
+            return False
+        return True
+
+    def _descend(self, fd: int, name: str, path: str, copy: _Copy | None, depth: int) -> None:
+        if depth == MAX_DEPTH:
+            self._fault(path, f"is more than {MAX_DEPTH} levels deep")
+            raise _Enough
+        try:
+            inner = os.open(name, DIRECTORY, dir_fd=fd)
+        except (FileNotFoundError, NotADirectoryError):
+            self._fault(path, "changed while it was read")
+            return
+        below = copy.child(name) if copy else None
+        try:
+            self.directory(inner, path + "/", below, depth + 1)
+        finally:
+            os.close(inner)
+            if below:
+                below.close()
+
+    def _link(self, fd: int, name: str, path: str, copy: _Copy | None) -> None:
+        try:
+            target = os.readlink(name, dir_fd=fd)
+        except OSError as error:
+            if error.errno not in {errno.ENOENT, errno.EINVAL}:
+                raise
+            self._fault(path, "changed while it was read")
+            return
+        if path == SKILL_FILE:
+            self._fault(path, "is a link, and has to be a regular file")
+        if not is_utf8(target):
+            self._fault(path, "is a link whose target is not UTF-8")
+            return
+        self.tree[path] = Link(target)
+        if copy:
+            filesystem.make_link(target, name, copy.open())
+
+    def _file(self, fd: int, name: str, path: str, copy: _Copy | None) -> None:
+        try:
+            opened = os.open(name, READ, dir_fd=fd)
+        except OSError as error:
+            if error.errno not in {errno.ENOENT, errno.ELOOP, errno.ENXIO}:
+                raise
+            self._fault(path, "changed while it was read")
+            return
+        try:
+            status = os.fstat(opened)
+            if not stat.S_ISREG(status.st_mode):
+                self._fault(path, "changed while it was read")
+                return
+            chunk = os.read(opened, _CHUNK)
+            facts = Facts(
+                size=status.st_size,
+                executable=bool(status.st_mode & stat.S_IXUSR),
+                script=chunk.startswith(b"#!"),
+            )
+            writer = filesystem.create_file(name, copy.open(), _mode(facts)) if copy else None
+            try:
+                self.tree[path] = File(_drain(opened, chunk, writer))
+            finally:
+                if writer is not None:
+                    os.close(writer)
+            self.facts[path] = facts
+        finally:
+            os.close(opened)
+
+
+def _mode(facts: Facts) -> int:
+    """Return the mode of an installed file, before the umask: never the source's, which differs between installers."""
+    return 0o755 if facts.script or facts.executable else 0o644
+
+
+def _drain(fd: int, chunk: bytes, writer: int | None) -> str:
+    """Hash what is left of a file after its first chunk, and write all of it."""
+    digest = blake3()
+    while chunk:
+        digest.update(chunk)
+        if writer is not None:
+            filesystem.write_all(writer, chunk)
+        chunk = os.read(fd, _CHUNK)
+    return SCHEME + digest.hexdigest()

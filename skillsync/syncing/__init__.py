@@ -1,0 +1,1 @@
+"""Make the target directories match the lock."""

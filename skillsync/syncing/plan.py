@@ -1,0 +1,329 @@
+"""What has to happen in a target directory, from three facts: the lock (L), the registry (R) and the disk (D).
+
+Invariants: pure and total; `sync` applies a plan, `sync --dry-run` prints it and `verify` reports it, so they can't
+disagree; what is in no registry row is never changed; after one apply the next plan is empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from skillsync.errors import Code, Problem
+from skillsync.locking.changes import Action, Change, FileChanges, compare
+from skillsync.syncing.registry import ForeignRow, Registry, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from skillsync.hashing import Tree
+    from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile
+    from skillsync.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Nothing is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """Something is there whose name is equal but for case."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Something is there that is not a directory; it never equals a hash."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A directory, as it was read."""
+
+    snapshot: Snapshot
+
+
+Disk = Absent | Twin | Other | Directory
+
+
+class Drift(Enum):
+    """How a target directory differs from the lock."""
+
+    MISSING = "missing"
+    MODIFIED = "modified"
+    OUTDATED = "outdated"
+    NOT_EXECUTABLE = "not-executable"
+    ORPHANED = "orphaned"
+    UNREGISTERED = "unregistered"
+    UNMANAGED = "unmanaged"
+    FOREIGN_OWNER = "foreign-owner"
+    STALE_ROW = "stale-row"
+    INTERRUPTED = "interrupted"
+    STALE_LOCK = "stale-lock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One row of the table: what is done (None: nothing), what refuses it, and the drift that it is until then.
+
+    `forcible` says whether `--force` would overcome the refusal.
+    """
+
+    action: Action | None = None
+    refusal: Code | None = None
+    drift: Drift | None = None
+    forcible: bool = False
+
+
+def decide(  # noqa: PLR0911  # one return for each row of the table
+    locked: str | None, owner: str | None, row: Row | ForeignRow | None, disk: Disk
+) -> Verdict:
+    """Return the table's verdict for one skill.
+
+    `locked` is the hash in the lock and `owner` its provider, None where the skill isn't locked. DESIGN: "The plan".
+    """
+    if locked is None:
+        return _unlocked(row, disk)
+    if isinstance(disk, Twin):
+        return Verdict(refusal=Code.UNMANAGED, drift=Drift.UNMANAGED)
+    if isinstance(row, ForeignRow):
+        return Verdict(refusal=Code.FOREIGN_OWNER, drift=Drift.FOREIGN_OWNER)
+    if isinstance(disk, Absent):
+        return Verdict(action=Action.ADD, drift=Drift.MISSING)
+    found = disk.snapshot.hash if isinstance(disk, Directory) else None
+    if row is None:
+        return Verdict(refusal=Code.UNMANAGED, drift=Drift.UNREGISTERED if found == locked else Drift.UNMANAGED)
+    if found == locked:
+        return Verdict()
+    if row.owner != owner:
+        return Verdict(action=Action.UPDATE, refusal=Code.FOREIGN_OWNER, drift=Drift.FOREIGN_OWNER, forcible=True)
+    if isinstance(disk, Directory) and row.hash is None:
+        return Verdict(action=Action.UPDATE, drift=Drift.MODIFIED)
+    if found is not None and found == row.hash:
+        return Verdict(action=Action.UPDATE, drift=Drift.OUTDATED)
+    return Verdict(action=Action.UPDATE, refusal=Code.MODIFIED, drift=Drift.MODIFIED, forcible=True)
+
+
+def _unlocked(row: Row | ForeignRow | None, disk: Disk) -> Verdict:
+    """Return the verdict for a skill that the lock doesn't have."""
+    if not isinstance(row, Row):
+        return Verdict()
+    if isinstance(disk, Absent | Twin):
+        return Verdict(action=Action.FORGET, drift=Drift.STALE_ROW)
+    # What people and agents made inside (`.venv`, `node_modules`) would be lost with the skill.
+    found = disk.snapshot.hash if isinstance(disk, Directory) and not disk.snapshot.runtime else None
+    if found is not None and found == row.hash:
+        return Verdict(action=Action.REMOVE, drift=Drift.ORPHANED)
+    return Verdict(action=Action.REMOVE, refusal=Code.MODIFIED, drift=Drift.ORPHANED, forcible=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftRow:
+    """One difference; `path` is relative to the skill's directory, None for the whole skill."""
+
+    kind: Drift
+    skill: str
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """A target directory as it was read: the registry, and every entry that the lock or the registry speaks of.
+
+    `unowned` are the other entries: project-authored, and never touched.
+    """
+
+    registry: Registry
+    disk: Mapping[str, Disk]
+    unowned: tuple[str, ...] = ()
+    foreign: frozenset[str] = frozenset()  # owned by another tool, as its own file says
+    modes: bool = True  # whether the file system keeps executable bits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What takes one target directory to the lock. With a problem in it, nothing of it may be done."""
+
+    target: str
+    changes: tuple[Change, ...]
+    problems: tuple[Problem, ...]
+    drift: tuple[DriftRow, ...]
+    registry: Registry  # as it is when all is done
+
+    @property
+    def owned(self) -> tuple[str, ...]:
+        """The skills that are skillsync's when all is done."""
+        return tuple(sorted(name for name, row in self.registry.rows.items() if isinstance(row, Row)))
+
+
+def make(target: str, lock: Lockfile, state: State, *, force: bool) -> Plan:
+    """Plan one target directory. `force` discards what was changed in owned skills, and touches nothing else."""
+    changes: list[Change] = []
+    problems: list[Problem] = []
+    drift: list[DriftRow] = []
+    rows = dict(state.registry.rows)
+    locked = lock.skills
+    for name in sorted({*locked, *rows}):
+        provider, skill = locked.get(name, (None, None))
+        owner, digest = (provider.key, skill.hash) if provider and skill else (None, None)
+        disk = state.disk.get(name, Absent())
+        row = None if name in state.foreign else rows.get(name)
+        verdict = decide(digest, owner, row, disk)
+        facts = _Facts(name=name, provider=provider, skill=skill, row=row, disk=disk, modes=state.modes)
+        drift += facts.drift(verdict)
+        if verdict.refusal and not (force and verdict.forcible):
+            problems.append(facts.refusal(verdict.refusal, f"{target}/{name}"))
+            continue
+        changes += facts.changes(verdict)
+        if verdict.action in {Action.REMOVE, Action.FORGET}:
+            del rows[name]
+        elif skill:
+            rows[name] = facts.wanted_row
+    return Plan(
+        target=target,
+        changes=tuple(changes),
+        problems=tuple(problems),
+        drift=tuple(drift),
+        registry=replace(state.registry, rows=rows),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Facts:
+    """One skill's three facts, and what can be said of them."""
+
+    name: str
+    provider: LockedProvider | None
+    skill: LockedSkill | None
+    row: Row | ForeignRow | None
+    disk: Disk
+    modes: bool
+
+    @property
+    def wanted_row(self) -> Row:
+        """The row as it should be for the locked skill; keys that aren't ours stay."""
+        assert self.provider is not None  # noqa: S101  # asked for locked skills alone
+        assert self.skill is not None  # noqa: S101
+        return Row(
+            ecosystem=self.provider.ecosystem,
+            package=self.provider.name,
+            version=self.provider.version,
+            hash=self.skill.hash,
+            extra=self.row.extra if isinstance(self.row, Row) else (),
+        )
+
+    @property
+    def _on_disk(self) -> Tree:
+        return self.disk.snapshot.tree if isinstance(self.disk, Directory) else {}
+
+    @property
+    def _runtime(self) -> tuple[str, ...]:
+        return self.disk.snapshot.runtime if isinstance(self.disk, Directory) else ()
+
+    @property
+    def _not_executable(self) -> tuple[str, ...]:
+        """The scripts of a kept skill that can't be run."""
+        if not self.modes or not isinstance(self.disk, Directory):
+            return ()
+        facts = self.disk.snapshot.facts
+        return tuple(sorted(path for path, file in facts.items() if file.script and not file.executable))
+
+    def changes(self, verdict: Verdict) -> Iterator[Change]:
+        """Yield what is done for the skill."""
+        if verdict.action:
+            yield self._change(verdict.action, compare(self._on_disk, self.skill.tree if self.skill else {}))
+        elif self.skill:
+            if self.row != self.wanted_row:
+                yield self._change(Action.RECORD, FileChanges())
+            if self._not_executable:
+                yield self._change(Action.REPAIR, FileChanges(changed=self._not_executable))
+
+    def _change(self, action: Action, files: FileChanges) -> Change:
+        before = self.row.owner if isinstance(self.row, Row) else None
+        version = self.row.version if isinstance(self.row, Row) else None
+        owner = self.provider.key if self.provider else before or ""
+        return Change(
+            action=action,
+            skill=self.name,
+            provider=owner,
+            version=self.provider.version if self.provider else version,
+            files=files,
+            previous=before if before != owner else None,
+            carried=self._runtime if action is Action.UPDATE else (),
+        )
+
+    def drift(self, verdict: Verdict) -> Iterator[DriftRow]:
+        """Yield how the skill differs from the lock: one row per file where files differ."""
+        if verdict.drift is Drift.MODIFIED:
+            yield from self._modified() or [DriftRow(kind=Drift.MODIFIED, skill=self.name)]
+        elif verdict.drift:
+            yield DriftRow(kind=verdict.drift, skill=self.name)
+        elif self.skill:
+            if self.row != self.wanted_row:
+                yield DriftRow(kind=Drift.STALE_ROW, skill=self.name)
+            for path in self._not_executable:
+                yield DriftRow(kind=Drift.NOT_EXECUTABLE, skill=self.name, path=path)
+
+    def _modified(self) -> list[DriftRow]:
+        if not isinstance(self.disk, Directory):
+            return []
+        files = compare(self.skill.tree if self.skill else {}, self._on_disk)
+        faults = {fault.path for fault in self.disk.snapshot.faults}
+        here = sorted({*files.added, *files.changed, *faults})
+        rows = [DriftRow(kind=Drift.MODIFIED, skill=self.name, path=path) for path in here]
+        gone = [path for path in files.removed if path not in faults]
+        return rows + [DriftRow(kind=Drift.MISSING, skill=self.name, path=path) for path in gone]
+
+    def refusal(self, code: Code, path: str) -> Problem:
+        """Say why the skill is left alone, and what a person can do."""
+        message, hint = {
+            Code.UNMANAGED: self._unmanaged,
+            Code.FOREIGN_OWNER: self._foreign_owner,
+            Code.MODIFIED: self._changed,
+        }[code](path)
+        owner = self.provider.key if self.provider else None
+        return Problem(code=code, message=message, hint=hint, skill=self.name, provider=owner, path=path)
+
+    def _unmanaged(self, path: str) -> tuple[str, str]:
+        if isinstance(self.disk, Twin):
+            message = f"{path} can't be written: `{self.disk.name}` is there, a name equal but for case"
+            return message, f"rename `{self.disk.name}`, or exclude {self.name} in agent-skills.toml"
+        what = f"{self.disk.what} " if isinstance(self.disk, Other) else ""
+        message = f"{path} is {what or 'a directory '}that skillsync did not write"
+        return message, (
+            f"move it away or exclude {self.name} in agent-skills.toml; "
+            f"if skillsync wrote it and its registry was lost: rm -r '{path}'"
+        )
+
+    def _foreign_owner(self, path: str) -> tuple[str, str]:
+        if isinstance(self.row, Row):
+            message = (
+                f"{path} belongs to {self.row.owner}, and is locked for {self.provider.key if self.provider else ''}"
+            )
+            return (
+                message,
+                "`skillsync sync --force` replaces it; `skillsync sync --force --dry-run` shows what is lost",
+            )
+        return f"{path} has a registry row of another program", f"exclude {self.name} in agent-skills.toml"
+
+    def _changed(self, path: str) -> tuple[str, str]:
+        what = self._what_changed()
+        message = f"{path} {what}" if self.skill else f"{path} is no longer locked, and {what}"
+        return (
+            message,
+            "move your changes away; or `skillsync sync --force` discards them (first see --dry-run --force)",
+        )
+
+    def _what_changed(self) -> str:
+        if isinstance(self.disk, Other):
+            return f"is {self.disk.what}, where skillsync wrote a directory"
+        if isinstance(self.disk, Directory) and self.disk.snapshot.runtime and not self.skill:
+            return f"holds {', '.join(self.disk.snapshot.runtime)}, which skillsync did not write"
+        if isinstance(self.row, Row) and self.row.hash is None:
+            return "its registry row has no hash, so nothing tells whether it was changed"
+        return "was changed since skillsync wrote it"

@@ -1,0 +1,208 @@
+"""YAML as a tree of texts with positions: no object is constructed, so no tag, alias or nesting can hurt.
+
+Invariants: pure; one pass over the parser's events, iterative; the depth is bounded; an alias is not followed; what was
+read is written again as it was, tags and quotes included.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# libyaml's where PyYAML was built with it, as all its wheels are.
+_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_RESOLVER: Any = yaml.resolver.Resolver()
+_MAX_DEPTH = 64
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_NULL_TAG = "tag:yaml.org,2002:null"
+_TEXT_TAG = "tag:yaml.org,2002:str"
+# YAML 1.1 reads these as truth values, and PyYAML's resolver doesn't.
+_TRUTH = frozenset("yYnN")
+_SIMPLE_KEY = "while scanning a simple key"
+# YAML 1.1, 5.1: the printable characters. Checked here, since the two parsers of PyYAML place this error differently.
+_UNPRINTABLE = re.compile("[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scalar:
+    """A text. `style` is its quote or block mark, "" for a plain one; `tag` is what was written, "" for none."""
+
+    text: str
+    tag: str = ""
+    style: str = ""
+    line: int = 0
+    column: int = 0
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it stands for nothing: by its tag, or plain and one of YAML's words for it."""
+        return self.tag == _NULL_TAG or (not self.style and not self.tag and self.text in _NULLS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alias:
+    """A reference to another node, not followed."""
+
+    anchor: str
+    line: int = 0
+    column: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sequence:
+    """A list. `flow` tells whether it was written in brackets."""
+
+    items: list[Node]
+    tag: str = ""
+    flow: bool = False
+    line: int = 0
+    column: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapping:
+    """A mapping, as the pairs that were written."""
+
+    pairs: list[tuple[Node, Node]]
+    tag: str = ""
+    flow: bool = False
+    line: int = 0
+    column: int = 0
+
+
+Node = Scalar | Alias | Sequence | Mapping
+
+
+class YamlError(Exception):
+    """Text that is no YAML, or more of it than we take; `line` and `column` count from 1."""
+
+    def __init__(self, reason: str, line: int, column: int) -> None:
+        """Take the reason and where it was noticed."""
+        super().__init__(reason)
+        self.reason = reason
+        self.line = line
+        self.column = column
+
+
+def compose(text: str) -> Node | None:
+    """Return the one document of a YAML text as nodes, or None if it is empty. Raises YamlError."""
+    if found := _UNPRINTABLE.search(text):
+        before = text[: found.start()]
+        reason = f"the character U+{ord(found[0]):04X} is not allowed"
+        raise YamlError(reason, before.count("\n") + 1, len(before) - before.rfind("\n"))
+    builder = _Builder()
+    try:
+        for event in yaml.parse(text, Loader=_LOADER):
+            builder.take(event)
+    except yaml.MarkedYAMLError as error:
+        # A key without its colon is noticed one line late: the context is where the key stands.
+        mark: Any = error.context_mark if error.context == _SIMPLE_KEY else error.problem_mark
+        raise YamlError(error.problem or "not YAML", *_place(mark)) from None
+    return builder.root
+
+
+def _place(mark: Any) -> tuple[int, int]:  # noqa: ANN401  # PyYAML's two kinds of mark
+    return mark.line + 1, mark.column + 1
+
+
+@dataclass(slots=True)
+class _Builder:
+    """Nodes from events, one at a time."""
+
+    root: Node | None = None
+    _open: list[Sequence | Mapping] = field(default_factory=list)
+    _keys: list[Node | None] = field(default_factory=list)
+
+    def take(self, event: Any) -> None:  # noqa: ANN401  # PyYAML's events have no common attributes in their types
+        """Take the parser's next event."""
+        if isinstance(event, yaml.ScalarEvent):
+            line, column = _place(event.start_mark)
+            style = event.style or ""
+            self._add(Scalar(text=event.value, tag=event.tag or "", style=style, line=line, column=column))
+        elif isinstance(event, yaml.AliasEvent):
+            line, column = _place(event.start_mark)
+            self._add(Alias(anchor=event.anchor or "", line=line, column=column))
+        elif isinstance(event, yaml.CollectionStartEvent):
+            self._enter(event)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._open.pop()
+            self._keys.pop()
+
+    def _enter(self, event: Any) -> None:  # noqa: ANN401  # as above
+        line, column = _place(event.start_mark)
+        if len(self._open) == _MAX_DEPTH:
+            raise YamlError(f"nested deeper than {_MAX_DEPTH} levels", line, column)
+        tag, flow = event.tag or "", bool(event.flow_style)
+        node: Sequence | Mapping
+        if isinstance(event, yaml.MappingStartEvent):
+            node = Mapping(pairs=[], tag=tag, flow=flow, line=line, column=column)
+        else:
+            node = Sequence(items=[], tag=tag, flow=flow, line=line, column=column)
+        self._add(node)
+        self._open.append(node)
+        self._keys.append(None)
+
+    def _add(self, node: Node) -> None:
+        if not self._open:
+            if self.root is not None:
+                raise YamlError("a second document begins", node.line, node.column)
+            self.root = node
+            return
+        parent = self._open[-1]
+        if isinstance(parent, Sequence):
+            parent.items.append(node)
+        elif (key := self._keys[-1]) is None:
+            self._keys[-1] = node
+        else:
+            parent.pairs.append((key, node))
+            self._keys[-1] = None
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """Go through a node and all below it."""
+    yield root
+    if isinstance(root, Mapping):
+        for key, value in root.pairs:
+            yield from walk(key)
+            yield from walk(value)
+    elif isinstance(root, Sequence):
+        for item in root.items:
+            yield from walk(item)
+
+
+def plain(text: str) -> Scalar:
+    """Return a scalar that is written as it is: a number, for instance."""
+    return Scalar(text=text)
+
+
+def quoted_if_needed(text: str) -> Scalar:
+    """Return a text; quoted if YAML 1.1 would read it as anything else."""
+    return Scalar(text=text, tag=_TEXT_TAG, style="'" if text in _TRUTH else "")
+
+
+def dump(root: Node) -> str:
+    """Return a document's text in the style of Ruby's YAML: `---` first, block mappings, LF. No alias in it."""
+    node = _written(root)
+    text = yaml.serialize(node, Dumper=_DUMPER, explicit_start=True, allow_unicode=True, width=1 << 30, line_break="\n")
+    return str(text)
+
+
+def _written(node: Node) -> yaml.Node:
+    """Return PyYAML's node; without a tag it gets the one that its text has by itself, so that none is written."""
+    if isinstance(node, Scalar):
+        by_itself = _RESOLVER.resolve(yaml.ScalarNode, node.text, (not node.style, bool(node.style)))
+        return yaml.ScalarNode(node.tag or by_itself, node.text, style=node.style or None)
+    if isinstance(node, Sequence):
+        items = [_written(item) for item in node.items]
+        return yaml.SequenceNode(node.tag or "tag:yaml.org,2002:seq", items, flow_style=node.flow)
+    assert isinstance(node, Mapping)  # noqa: S101  # the caller has refused aliases
+    pairs = [(_written(key), _written(value)) for key, value in node.pairs]
+    # Ruby writes an empty mapping as `{}`.
+    return yaml.MappingNode(node.tag or "tag:yaml.org,2002:map", pairs, flow_style=node.flow or not pairs)
