@@ -111,6 +111,10 @@ class SkillsyncError(Exception):
         self.problems = problems
 
 
+class UnreadableError(Exception):
+    """Something is there and can't be read as what it should be; its text is the reason."""
+
+
 def exit_code(problems: Iterable[Problem], *, drift: bool = False) -> ExitCode:
     """Return the one exit code for what a command found; warnings alone leave it at 0."""
     codes = {_EXIT_CODES.get(problem.code, ExitCode.REFUSED) for problem in problems if problem.is_error}

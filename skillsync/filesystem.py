@@ -16,15 +16,13 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillsync.errors import UnreadableError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class UnreadableError(Exception):
-    """Something is there and can't be read as the regular file that it should be; its text is the reason."""
 
 
 def read_file(path: str, limit: int, *, dir_fd: int | None = None, follow: bool = False) -> bytes | None:

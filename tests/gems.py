@@ -54,11 +54,15 @@ def write_gem(home: Path, name: str, version: str, files: Mapping[str, str | byt
 
 
 def ruby_environ(home: Path) -> dict[str, str]:
-    """Return an environment for the Ruby tools in which nothing is of the person who runs the tests."""
-    home.mkdir(parents=True, exist_ok=True)
+    """Return an environment for the Ruby tools with nothing in it of the person who runs the tests.
+
+    Whatever installs without being told where installs into `gems` in that home, never into Ruby's own directories.
+    """
+    (home / "gems").mkdir(parents=True, exist_ok=True)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(_PERSONAL)}
     given = {
         "HOME": str(home),
+        "GEM_HOME": str(home / "gems"),
         "LC_ALL": "C.UTF-8",
         "BUNDLE_SILENCE_ROOT_WARNING": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,

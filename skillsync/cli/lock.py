@@ -43,7 +43,10 @@ def run(project: str, *, check: bool) -> Report:
     for change in changes:
         lines += report.change_lines(change, resolution.scripts.get(change.skill, frozenset()))
     lines += report.not_admitted_lines(resolution.not_admitted)
-    lines += [f"{FILE_NAME} was not written"] if stopped else _summary(found, resolution, stale=stale, check=check)
+    if stopped:
+        lines.append(f"{FILE_NAME} was not written")
+    else:
+        lines += _summary(found, resolution, stale=stale, check=check, is_there=old is not None)
     return Report(
         lines=lines,
         details=list(report.ignored_lines(found.candidates)),
@@ -83,13 +86,15 @@ def _installed(project: str, manifest: Manifest) -> Pinned:
     return {owner: frozenset(names) for owner, names in found.items()}
 
 
-def _summary(found: Survey, resolution: Resolution, *, stale: bool, check: bool) -> list[str]:
+def _summary(found: Survey, resolution: Resolution, *, stale: bool, check: bool, is_there: bool) -> list[str]:
     skills = report.counted(len(resolution.lock.skills), "skill")
     size = f"{skills} of {report.counted(len(resolution.lock.providers), 'provider')}"
     lines = [] if resolution.lock.skills else [_nothing(found, resolution)]
     if not stale:
         return [*lines, f"{FILE_NAME} is up to date: {size}"]
-    return [*lines, f"{FILE_NAME} is out of date: run `skillsync lock`" if check else f"wrote {FILE_NAME}: {size}"]
+    if not check:
+        return [*lines, f"wrote {FILE_NAME}: {size}"]
+    return [*lines, f"{FILE_NAME} is {'out of date' if is_there else 'missing'}: run `skillsync lock`"]
 
 
 def _nothing(found: Survey, resolution: Resolution) -> str:

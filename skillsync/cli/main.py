@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from io import TextIOWrapper
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
 from skillsync import __version__
-from skillsync.errors import Code, ExitCode, Problem, SkillsyncError, exit_code
+from skillsync.errors import Code, ExitCode, Problem, SkillsyncError, UnreadableError, exit_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,7 +79,7 @@ def _add(
     text: str,
 ) -> _Parser:
     command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False)
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, command=name)
     command.add_argument("--project", metavar="DIR", help="the project's root (default: found from here upward)")
     command.add_argument("--format", choices=("text", "json"), default="text", help="how to report (default: text)")
     volume = command.add_mutually_exclusive_group()
@@ -94,15 +95,15 @@ def _init(_options: argparse.Namespace, project: str) -> Report:
 
 
 def _list(options: argparse.Namespace, project: str) -> Report:
-    from skillsync.cli.inspect import run_list
+    from skillsync.cli.list import run
 
-    return run_list(project, verify=options.verify)
+    return run(project, verify=options.verify)
 
 
 def _show(options: argparse.Namespace, project: str) -> Report:
-    from skillsync.cli.inspect import run_show
+    from skillsync.cli.show import run
 
-    return run_show(project, options.skill)
+    return run(project, options.skill)
 
 
 def _lock(options: argparse.Namespace, project: str) -> Report:
@@ -130,6 +131,10 @@ def _say(text: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that can't show a character gets its number, never a traceback.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     given = sys.argv[1:] if arguments is None else list(arguments)
     # Asked for before the arguments are parsed: a usage error is reported as JSON too.
     as_json = "--format=json" in given or ("--format", "json") in pairwise(given)
@@ -142,24 +147,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: Sequence[str], *, as_json: bool) -> int:
-    project: str | None = None
+    project = command = None
     quiet = verbose = False
     try:
         options = _parser().parse_args(given)
-        quiet, verbose = options.quiet, options.verbose
+        command, quiet, verbose = options.command, options.quiet, options.verbose
         from skillsync.cli.project import find
 
         project = find(options.project)
         found: Report = options.run(options, project)
     except SkillsyncError as error:
-        return _print_problems(error.problems, as_json=as_json)
+        return _print_problems(error.problems, command, as_json=as_json)
     except KeyboardInterrupt:
+        if as_json:
+            _print_problems((), command, as_json=True)
         _say("interrupted; what was begun was rolled back")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         raise
-    except OSError as error:
-        return _print_problems((_io_problem(error, project),), as_json=as_json)
+    except (OSError, UnreadableError) as error:
+        return _print_problems((_io_problem(error, project),), command, as_json=as_json)
     _print(found, as_json=as_json, quiet=quiet, verbose=verbose)
     return found.exit_code
 
@@ -179,19 +186,21 @@ def _print(found: Report, *, as_json: bool, quiet: bool, verbose: bool) -> None:
                 _say(line)
 
 
-def _print_problems(problems: tuple[Problem, ...], *, as_json: bool) -> int:
-    from skillsync.cli.report import Report
+def _print_problems(problems: tuple[Problem, ...], command: str | None, *, as_json: bool) -> int:
+    from skillsync.cli.report import NOTHING, Report
 
-    _print(Report(problems=problems), as_json=as_json, quiet=False, verbose=False)
+    data = NOTHING[command] if command else {}
+    _print(Report(data=data, problems=problems), as_json=as_json, quiet=False, verbose=False)
     return exit_code(problems)
 
 
-def _io_problem(error: OSError, project: str | None) -> Problem:
+def _io_problem(error: OSError | UnreadableError, project: str | None) -> Problem:
     """Say what the system refused, and where."""
-    name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
+    filename = getattr(error, "filename", None)
+    name = os.fsdecode(filename) if isinstance(filename, str | bytes) else None
     if name and project and name.startswith(f"{project}/"):
         name = name[len(project) + 1 :]
-    reason = error.strerror or str(error)
+    reason = getattr(error, "strerror", None) or str(error)
     return Problem(
         code=Code.IO,
         message=f"{name}: {reason}" if name else reason,

@@ -9,8 +9,8 @@ import os
 from typing import TYPE_CHECKING
 
 from skillsync.discovery import ECOSYSTEMS
-from skillsync.errors import Code, Problem, SkillsyncError
-from skillsync.filesystem import UnreadableError, read_file
+from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
+from skillsync.filesystem import read_file
 from skillsync.locking import lockfile, manifest
 from skillsync.schema import InvalidError, MalformedError, NewerError
 

@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from skillsync.syncing.plan import DriftRow
 
 Json = dict[str, Any]
+# What each command's JSON holds when it could not begin: the keys that are always there, empty.
+NOTHING: dict[str, Json] = {
+    "init": {"environments": [], "providers": []},
+    "list": {"environments": [], "providers": []},
+    "show": {"environments": [], "skills": []},
+    "lock": {"environments": [], "changes": [], "not_admitted": []},
+    "sync": {"changes": []},
+    "verify": {"ok": False, "checked": {"skills": 0, "files": 0, "providers": 0}, "drift": []},
+}
 _SIGNS = {Action.ADD: "+", Action.REMOVE: "-", Action.FORGET: "-"}
 
 

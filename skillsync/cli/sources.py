@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from skillsync.cli.survey import read_environments
 from skillsync.discovery import ECOSYSTEMS
 from skillsync.discovery.environment import Environment, NoEnvironment
-from skillsync.errors import Code, Problem
-from skillsync.filesystem import UnreadableError, open_directory
+from skillsync.errors import Code, Problem, UnreadableError
+from skillsync.filesystem import open_directory
 from skillsync.syncing.apply import Source, check_source
 
 if TYPE_CHECKING:

@@ -96,6 +96,8 @@ def _report(
     changes = [(work.plan.target, change) for work in works for change in work.plan.changes]
     shown = [] if refused and mode is Mode.APPLY else changes
     lines = [line for name, change in shown for line in report.change_lines(change, target=name)]
+    if not refused and mode is Mode.APPLY:
+        lines += [f"~ {work.plan.target}/{gitignore.FILE_NAME}" for work in works if work.gitignore is not None]
     where = ", ".join(work.plan.target for work in works)
     return Report(
         lines=[*lines, "nothing was changed" if refused else _summary(changes, mode, lock, where)],

@@ -14,8 +14,8 @@ from skillsync.discovery.environment import Environment, NoEnvironment, Package
 from skillsync.discovery.gem_bundle import Bundle
 from skillsync.discovery.gem_home import Ruby
 from skillsync.discovery.rubygems import requirement, version_key
-from skillsync.errors import Code, Problem, Severity, SkillsyncError
-from skillsync.filesystem import UnreadableError, read_file, shown
+from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
+from skillsync.filesystem import read_file, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +31,7 @@ _PLACES = ("skills",)
 _DEPENDENCY_FILE_LIMIT = 16 * 1024 * 1024
 _CONFIG_LIMIT = 1024 * 1024
 _LISTED = 5
+_SET_HOME = f"run `{INSTALL}`, or set GEM_HOME to the directory that gems are installed into"
 
 
 def is_marked(project: str) -> bool:
@@ -78,7 +79,8 @@ def _bundled(bundle: Bundle, ruby: Ruby, named: frozenset[str]) -> Environment |
     lock = _display(project, bundle.lock_path)
     if search.absent is not None:
         missing = _some([gem.name for gem in search.left])
-        return _none(f"{_no_homes(project, search.absent)}, and {missing} of {lock} is in no other place", named)
+        message = f"{_no_homes(project, search.absent)}, and {missing} of {lock} is in no other place"
+        return _none(message, named, hint=_SET_HOME)
     own = {gem for gem, hits in search.found.items() if any(hit.root == project for hit in hits)}
     packages = [
         _package(gem.name, gem.version, hit.root, _display(project, hit.source))
@@ -111,7 +113,7 @@ def _unbundled(
     directories = gem_home.environment(ruby, project, environ)
     homes = [path for path in directories if gem_home.exists(path)]
     if not homes:
-        return _none(_no_homes(project, directories), named)
+        return _none(_no_homes(project, directories), named, hint=_SET_HOME)
     packages: dict[str, Package] = {}
     problems = []
     for home in homes:
@@ -169,7 +171,7 @@ def _text(project: str, path: str, limit: int, *, errors: str = "strict") -> str
     try:
         content = read_file(path, limit, follow=True)
     except UnreadableError as error:
-        raise _unreadable(project, path, str(error), hint="put the file right") from None
+        raise _unreadable(project, path, str(error), hint="restore the file") from None
     if content is None:
         return None
     bad = content.find(b"\0")
@@ -179,7 +181,7 @@ def _text(project: str, path: str, limit: int, *, errors: str = "strict") -> str
         except UnicodeDecodeError as error:
             bad = error.start
     line = content.count(b"\n", 0, bad) + 1
-    raise _unreadable(project, path, "it is not UTF-8 text", line=line, hint="put the file right")
+    raise _unreadable(project, path, "it is not UTF-8 text", line=line, hint="restore the file")
 
 
 def _unreadable(project: str, path: str, reason: str, *, hint: str, line: int | None = None) -> SkillsyncError:

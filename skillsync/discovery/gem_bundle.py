@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from skillsync.discovery import bundler, gem_checkout, gem_home, rubygems
+from skillsync.discovery import bundler, gem_home, rubygems
 from skillsync.discovery.bundler import Kind
+from skillsync.discovery.gem_checkout import Checkout
 from skillsync.discovery.gem_home import Home
 
 if TYPE_CHECKING:
@@ -45,12 +46,16 @@ class Bundle:
 # Compared by identity: two sources can lock one gem at one version.
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Wanted:
-    """A gem of the lock at its version; `platforms` are those that the lock names."""
+    """A gem of the lock at its version; `platforms` are those that the lock names.
+
+    `alone` is set if its source has no other gem.
+    """
 
     name: str
     version: str
     platforms: frozenset[str]
     source: bundler.Source
+    alone: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,23 +83,24 @@ class _Place:
 
 
 def wanted(lock: bundler.Lock) -> tuple[list[Wanted], list[Unusable]]:
-    """Return the gems that can be looked for, its platforms taken together, and the lines that can't be used."""
-    rows: dict[tuple[str, str, int], tuple[bundler.Source, set[str]]] = {}
+    """Return the gems that can be looked for, and the lines that can't be used."""
+    rows: dict[tuple[str, str, int], tuple[bundler.Source, bool, set[str]]] = {}
     unusable = []
     for source in lock.sources:
         if source.gems and (reason := _unusable_source(source)):
             unusable.append(Unusable(line=source.line, reason=reason))
             continue
+        alone = len({gem.name for gem in source.gems}) == 1
         for gem in source.gems:
             if reason := _unusable_gem(gem):
                 unusable.append(Unusable(line=gem.line, reason=reason))
             else:
                 # A gem of the index is one gem, whichever of several GEM sections its platforms stand in.
                 key = gem.name, rubygems.normal_version(gem.version), 0 if source.kind is Kind.GEM else source.line
-                rows.setdefault(key, (source, set()))[1].add(gem.platform)
+                rows.setdefault(key, (source, alone, set()))[-1].add(gem.platform)
     gems = [
-        Wanted(name=name, version=version, platforms=frozenset(platforms), source=source)
-        for (name, version, _), (source, platforms) in rows.items()
+        Wanted(name=name, version=version, platforms=frozenset(platforms), source=source, alone=alone)
+        for (name, version, _), (source, alone, platforms) in rows.items()
     ]
     return gems, unusable
 
@@ -135,11 +141,12 @@ def search(bundle: Bundle, gems: list[Wanted], ruby: Ruby) -> Search:
 
 
 class _Finder:
-    """Finds one gem in one place; remembers the gemspecs of each tree, since the gems of a source share it."""
+    """Finds one gem in one place; remembers what the gems of a source share."""
 
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
-        self._gemspecs = cache(gem_checkout.gemspecs)
+        self._checkout = cache(Checkout)
+        self._overrides: dict[int, list[str]] = {}
 
     def places(self, ruby: Ruby) -> Iterator[_Place]:
         """Yield the places before the gem environment, in their order; each is opened when its turn comes."""
@@ -183,21 +190,26 @@ class _Finder:
                 yield f"{bundle.cache}/{posixpath.basename(tree)}", bundle.cache
             yield tree, bundle.lock_path
         elif source.kind is Kind.GIT:
-            for gem in source.gems:
-                override = bundle.settings.override(gem.name) if gem.name in bundle.lock.dependencies else None
-                if override:
-                    yield bundle.expand(override), bundle.expand(override)
+            for override in self._overrides_of(source):
+                yield override, override
             yield f"{bundle.cache}/{source.checkout}", bundle.cache
+
+    def _overrides_of(self, source: bundler.Source) -> list[str]:
+        """Return the directories that settings put in a git source's place: one for any of its gems moves them all."""
+        if source.line not in self._overrides:
+            asked_for = (gem.name for gem in source.gems if gem.name in self._bundle.lock.dependencies)
+            found = (self._bundle.settings.override(name) for name in asked_for)
+            self._overrides[source.line] = [self._bundle.expand(path) for path in found if path]
+        return self._overrides[source.line]
 
     def _in_tree(self, tree: str, gem: Wanted) -> str | None:
         """Return a gem's directory in the tree of its source, or None if it isn't there."""
         if not gem_home.exists(tree):
             return None
-        specs = self._gemspecs(tree, gem.source.glob)
-        alone = len({row.name for row in gem.source.gems}) == 1
-        if not specs and alone and gem.source.kind is Kind.PATH:
+        checkout = self._checkout(tree, gem.source.glob)
+        if not checkout.gemspecs and gem.alone and gem.source.kind is Kind.PATH:
             return tree if gem_home.exists(f"{tree}/skills") else None
-        return gem_checkout.directory_of(gem.name, tree, specs, alone=alone)
+        return checkout.directory_of(gem.name, alone=gem.alone)
 
 
 def _unusable_source(source: bundler.Source) -> str | None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import posixpath
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from skillsync.discovery.gem_home import read_stub
-from skillsync.filesystem import UnreadableError, is_directory, list_directory
+from skillsync.errors import UnreadableError
+from skillsync.filesystem import is_directory, list_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,17 +33,35 @@ def gemspecs(tree: str, glob: str) -> list[str]:
     return sorted(found, key=lambda path: (path.count("/"), path))
 
 
-def directory_of(gem: str, tree: str, specs: list[str], *, alone: bool) -> str | None:
-    """Return the directory of the gem that one of a tree's gemspecs describes, or None.
+class Checkout:
+    """One tree and the gemspecs in it that count; each is opened at most once, and only if its name doesn't tell."""
 
-    A gemspec's name tells, else its stub line; a gemspec may have any name and no stub line if it is the only one and
-    its gem is the source's only one (`alone`).
-    """
-    named = (spec for spec in specs if posixpath.basename(spec) == f"{gem}.gemspec")
-    stubs = (spec for spec in specs if (stub := read_stub(f"{tree}/{spec}")) and stub.name == gem)
-    only = specs[0] if alone and len(specs) == 1 else None
-    spec = next(named, None) or next(stubs, None) or only
-    return None if spec is None else posixpath.normpath(f"{tree}/{posixpath.dirname(spec)}")
+    def __init__(self, tree: str, glob: str) -> None:
+        """Take the tree of a source, and the source's glob."""
+        self._tree = tree
+        self.gemspecs = gemspecs(tree, glob)
+
+    def directory_of(self, gem: str, *, alone: bool) -> str | None:
+        """Return the directory of the gem that one of the gemspecs describes, or None.
+
+        A gemspec's file name tells, else its stub line; one that tells nothing describes the gem if it is the only
+        gemspec, and the gem the only one of its source (`alone`).
+        """
+        spec = self._by_file.get(f"{gem}.gemspec") or self._by_stub.get(gem)
+        if spec is None and alone and len(self.gemspecs) == 1 and not self._by_stub:
+            spec = self.gemspecs[0]
+        return None if spec is None else posixpath.normpath(f"{self._tree}/{posixpath.dirname(spec)}")
+
+    # In both, the first of several stays: the least deep one.
+
+    @cached_property
+    def _by_file(self) -> dict[str, str]:
+        return {posixpath.basename(spec): spec for spec in reversed(self.gemspecs)}
+
+    @cached_property
+    def _by_stub(self) -> dict[str, str]:
+        stubs = [(read_stub(f"{self._tree}/{spec}"), spec) for spec in reversed(self.gemspecs)]
+        return {stub.name: spec for stub, spec in stubs if stub}
 
 
 class _Search:
@@ -55,7 +75,7 @@ class _Search:
         self._gone: set[tuple[str, _Segments]] = set()
 
     def matches(self, at: str, segments: _Segments) -> Iterator[str]:
-        """Yield the files, below a directory of the tree, that the segments of a glob match."""
+        """Yield the gemspecs, below a directory of the tree, that the segments of a glob match."""
         if not segments or (at, segments) in self._gone or at.count("/") > _DEPTH:
             return
         self._gone.add((at, segments))
@@ -72,7 +92,7 @@ class _Search:
             elif _is_match(name, head):
                 if rest:
                     yield from self.matches(f"{at}{name}/", rest)
-                elif not self._is_directory(at + name):
+                elif name.endswith(".gemspec") and not self._is_directory(at + name):
                     yield at + name
 
     def _list(self, at: str) -> list[str]:

@@ -18,8 +18,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from skillsync.discovery import rubygems
-from skillsync.errors import Code, Problem, SkillsyncError
-from skillsync.filesystem import UnreadableError, is_directory, list_directory, read_start
+from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
+from skillsync.filesystem import is_directory, list_directory, read_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -117,7 +117,8 @@ class Home:
         """Return the full names under which a gem of a version is there, one for each platform."""
         locked = {rubygems.full_name(name, version, platform) for platform in platforms}
         plain = f"{name}-{version}"
-        near = takewhile(lambda full: full.startswith(plain), self.names[bisect_left(self.names, plain) :])
+        later = (self.names[at] for at in range(bisect_left(self.names, plain), len(self.names)))
+        near = takewhile(lambda full: full.startswith(plain), later)
         return [
             full
             for full in near

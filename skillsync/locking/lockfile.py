@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillsync.hashing import Entry, File, Link, Tree, tree_hash
@@ -48,13 +49,13 @@ class LockedProvider:
         return f"{self.ecosystem}:{self.name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Lockfile:
     """The target state of a project."""
 
     providers: tuple[LockedProvider, ...] = ()
 
-    @property
+    @cached_property
     def skills(self) -> dict[str, tuple[LockedProvider, LockedSkill]]:
         """Every skill by its name, sorted."""
         found = {skill.name: (provider, skill) for provider in self.providers for skill in provider.skills}

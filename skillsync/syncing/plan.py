@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from skillsync.errors import Code, Problem
+from skillsync.hashing import parents
 from skillsync.locking.changes import Action, Change, FileChanges, compare
 from skillsync.syncing.registry import ForeignRow, Registry, Row
 
@@ -49,6 +50,8 @@ class Directory:
 
 
 Disk = Absent | Twin | Other | Directory
+
+_NAMED = 5  # files in a message
 
 
 class Drift(Enum):
@@ -175,6 +178,8 @@ def make(target: str, lock: Lockfile, state: State, *, force: bool) -> Plan:
         row = None if name in state.foreign else rows.get(name)
         verdict = decide(digest, owner, row, disk)
         facts = _Facts(name=name, provider=provider, skill=skill, row=row, disk=disk, modes=state.modes)
+        if verdict.action is Action.UPDATE and facts.homeless:
+            verdict = replace(verdict, refusal=Code.MODIFIED, forcible=False)
         drift += facts.drift(verdict)
         if verdict.refusal and not (force and verdict.forcible):
             problems.append(facts.refusal(verdict.refusal, f"{target}/{name}"))
@@ -224,6 +229,12 @@ class _Facts:
     @property
     def _runtime(self) -> tuple[str, ...]:
         return self.disk.snapshot.runtime if isinstance(self.disk, Directory) else ()
+
+    @property
+    def homeless(self) -> tuple[str, ...]:
+        """The directories of people and agents that the locked skill has no room for: a file is where they lie."""
+        tree = self.skill.tree if self.skill else {}
+        return tuple(path for path in self._runtime if any(parent in tree for parent in parents(path)))
 
     @property
     def _not_executable(self) -> tuple[str, ...]:
@@ -324,6 +335,15 @@ class _Facts:
             return f"is {self.disk.what}, where skillsync wrote a directory"
         if isinstance(self.disk, Directory) and self.disk.snapshot.runtime and not self.skill:
             return f"holds {', '.join(self.disk.snapshot.runtime)}, which skillsync did not write"
+        if self.homeless:
+            return f"holds {', '.join(self.homeless)}, which has no place in the locked skill"
         if isinstance(self.row, Row) and self.row.hash is None:
             return "its registry row has no hash, so nothing tells whether it was changed"
-        return "was changed since skillsync wrote it"
+        return f"was changed since skillsync wrote it{self._where()}"
+
+    def _where(self) -> str:
+        """Name the files that differ, where the lock or the walk tells which."""
+        rows = self._modified() if self.skill else []
+        names = [row.path for row in rows if row.path]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        return f": {', '.join(names[:_NAMED])}{more}" if names else ""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from skillsync import filesystem
-from skillsync.errors import Code, Problem, Severity, SkillsyncError
-from skillsync.filesystem import Kind, UnreadableError, listing, open_directory, read_file
+from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
+from skillsync.filesystem import Kind, listing, open_directory, read_file
 from skillsync.hashing import SCHEME, File
 from skillsync.schema import InvalidError, MalformedError, NewerError, folded
 from skillsync.snapshot import snapshot

@@ -9,8 +9,8 @@ from tools import need
 from skillsync import filesystem
 from skillsync.discovery import gem_checkout
 from skillsync.discovery.bundler import DEFAULT_GLOB
-from skillsync.discovery.gem_checkout import directory_of, gemspecs
-from skillsync.filesystem import UnreadableError
+from skillsync.discovery.gem_checkout import Checkout, gemspecs
+from skillsync.errors import UnreadableError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ _FILES = (
     "gems/x/x.gemspec",
     "gems/y/y.gemspec",
     "gems/[z]/z.gemspec",
-    "README.md",
+    "gems/x/x.gemspec.txt",
 )
 # None of these leaves the tree or follows a link: there Ruby's own answer differs, and ours has to.
 _GLOBS = (
@@ -47,6 +47,7 @@ _GLOBS = (
     ".dot/*.gemspec",
     "./one//b.gemspec",
     "gems/x",
+    "**/x/*",
     "nothing/*.gemspec",
 )
 
@@ -62,7 +63,7 @@ def test_globs_match_what_they_match_in_ruby(tree: Path) -> None:
     need("ruby")
     script = """
       STDIN.each_line(chomp: true) do |glob|
-        found = Dir.glob(glob).reject { |path| File.directory?(path) }
+        found = Dir.glob(glob).reject { |path| File.directory?(path) || !path.end_with?(".gemspec") }
         puts found.map { |path| path.delete_prefix("./").squeeze("/") }.uniq.sort.join(" ")
       end
     """
@@ -103,8 +104,7 @@ def test_the_default_glob_reaches_one_directory_down_and_takes_the_least_deep_fi
 def test_a_glob_never_leaves_the_tree_and_matches_nothing_odd(tree: Path, glob: str) -> None:
     gems.write_files(tree.parent, {"secret.gemspec": ""})
     gems.write_files(tree, {"aaaaaaa.gemspec": "", "q/" * 17 + "q.gemspec": ""})
-    absolute = glob.replace("{/", "{" + str(tree.parent) + "/")
-    assert [found for found in gemspecs(str(tree), absolute) if found.endswith(".gemspec")] == []
+    assert gemspecs(str(tree), glob.replace("{/", "{" + str(tree.parent) + "/")) == []
 
 
 def test_no_link_below_the_tree_is_followed_though_the_tree_may_be_one(tree: Path) -> None:
@@ -154,20 +154,21 @@ def test_a_tree_that_is_not_there_has_no_gemspecs(tmp_path: Path) -> None:
 
 
 def test_a_gem_is_where_its_gemspec_is(tree: Path) -> None:
-    specs = gemspecs(str(tree), "**/*.gemspec")
-    found = {name: directory_of(name, str(tree), specs, alone=False) for name in ("x", "a", "b", "none")}
+    checkout = Checkout(str(tree), "**/*.gemspec")
+    found = {name: checkout.directory_of(name, alone=False) for name in ("x", "a", "b", "none")}
     assert found == {"x": f"{tree}/gems/x", "a": str(tree), "b": f"{tree}/one", "none": None}
 
 
 def test_a_gemspec_of_another_name_is_known_by_its_stub_line(tree: Path) -> None:
-    gems.write_files(tree, {"one/b.gemspec": gems.stub_text("other", "1.0")})
-    specs = gemspecs(str(tree), DEFAULT_GLOB)
-    assert directory_of("other", str(tree), specs, alone=False) == f"{tree}/one"
+    for directory in ("one", ".dot"):
+        gems.write_files(tree, {f"{directory}/{directory[1:]}.gemspec": gems.stub_text("other", "1.0")})
+    assert Checkout(str(tree), DEFAULT_GLOB).directory_of("other", alone=False) == f"{tree}/one"
+    assert Checkout(str(tree), "one/ne.gemspec").directory_of("x", alone=True) is None
 
 
-def test_a_gemspec_of_another_name_counts_if_nothing_else_can_be_meant(tree: Path) -> None:
-    specs = gemspecs(str(tree), "gems/x/*.gemspec")
-    assert directory_of("other", str(tree), specs, alone=True) == f"{tree}/gems/x"
-    assert directory_of("other", str(tree), specs, alone=False) is None
-    assert directory_of("other", str(tree), gemspecs(str(tree), "gems/*/*.gemspec"), alone=True) is None
-    assert directory_of("other", str(tree), [], alone=True) is None
+def test_a_gemspec_that_tells_nothing_counts_if_nothing_else_can_be_meant(tree: Path) -> None:
+    checkout = Checkout(str(tree), "gems/x/*.gemspec")
+    assert checkout.directory_of("other", alone=True) == f"{tree}/gems/x"
+    assert checkout.directory_of("other", alone=False) is None
+    assert Checkout(str(tree), "gems/*/*.gemspec").directory_of("other", alone=True) is None
+    assert Checkout(str(tree), "nothing").directory_of("other", alone=True) is None

@@ -1,0 +1,38 @@
+# The environment in .venv is made on first use; PYTHON chooses another interpreter (3.11 or later).
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check format clean
+
+demo: .venv/demo
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh
+
+# What needs Ruby is left out where there is none, and the summary says so.
+test: .venv/dev
+	$(BIN)/pytest -n auto $(PYTEST_ARGS)
+
+check: .venv/dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: .venv/dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+.venv/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skillsync needs Python 3.11 or later: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
+
+.venv/demo: .venv/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/dev: .venv/demo
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@

@@ -1,0 +1,157 @@
+"""What there is and the state of it: what `skillsync list` and `skillsync show` tell of.
+
+Invariants: writes nothing; a state comes from lock, registry and existence; only `list --verify` reads the skills.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillsync.cli.project import load_lock, load_manifest
+from skillsync.cli.survey import Survey, survey
+from skillsync.errors import Code, Problem
+from skillsync.filesystem import open_directory
+from skillsync.locking.lockfile import Lockfile
+from skillsync.locking.pins import pinned_by
+from skillsync.snapshot import Snapshot, shipped_faults, snapshot
+from skillsync.syncing import plan, status, target
+from skillsync.syncing.status import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from skillsync.discovery.provider import FoundSkill, Provider
+    from skillsync.locking.choice import Candidate
+    from skillsync.locking.lockfile import LockedProvider
+    from skillsync.locking.manifest import Manifest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One skill of one provider. `provider` is None where only the lock still knows it."""
+
+    name: str
+    description: str
+    hash: str | None
+    status: Status
+    provider: Provider | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """A provider and its skills."""
+
+    ecosystem: str
+    name: str
+    version: str
+    admitted: bool
+    rows: tuple[Row, ...]
+
+    @property
+    def key(self) -> str:
+        """The provider as it is written everywhere."""
+        return f"{self.ecosystem}:{self.name}"
+
+
+def overview(project: str, *, verify: bool) -> tuple[Survey, list[Shelf], tuple[Problem, ...]]:
+    """Return what is installed and locked, sorted by provider and skill."""
+    manifest = load_manifest(project)
+    lock = load_lock(project) or Lockfile()
+    found = survey(project, manifest, pinned_by(lock))
+    statuses, problems = _locked(project, manifest, lock, verify=verify)
+    twice = {one.skill for one in found.problems if one.code is Code.DUPLICATE_SKILL}
+    shelves = {}
+    for candidate in found.candidates:
+        rows = tuple(_candidate_rows(candidate, lock, statuses, twice, verify=verify))
+        if rows:
+            package = candidate.choice.package
+            shelves[candidate.key] = Shelf(
+                ecosystem=package.ecosystem,
+                name=package.name,
+                version=package.version,
+                admitted=candidate.choice.rule is not None,
+                rows=rows,
+            )
+    for provider in lock.providers:
+        shelves[provider.key] = _with_locked(shelves.get(provider.key), provider, statuses, manifest)
+    ordered = [shelves[key] for key in sorted(shelves)]
+    return found, ordered, (*found.problems, *problems)
+
+
+def _locked(
+    project: str, manifest: Manifest, lock: Lockfile, *, verify: bool
+) -> tuple[dict[str, Status], list[Problem]]:
+    """Return the state of each locked skill: the most pressing of all target directories."""
+    found: dict[str, Status] = {}
+    problems: list[Problem] = []
+    order = list(Status)
+    for place in target.locate(project, manifest.targets, outside=True):
+        if verify:
+            state, said = target.read_settled(place, lock)
+            problems += said
+        else:
+            with target.opened(place) as fd:
+                state = target.glance(fd, place, lock)
+        for name, (provider, skill) in lock.skills.items():
+            row, disk = state.registry.rows.get(name), state.disk.get(name, plan.Absent())
+            if verify:
+                verdict = plan.decide(skill.hash, provider.key, row, disk)
+                here = status.of_verified(verdict.drift, row, disk)
+            else:
+                here = status.of_locked(provider, skill, row, is_there=not isinstance(disk, plan.Absent))
+            found[name] = max(found.get(name, here), here, key=order.index)
+    return found, problems
+
+
+def _candidate_rows(
+    candidate: Candidate, lock: Lockfile, statuses: Mapping[str, Status], twice: Iterable[str | None], *, verify: bool
+) -> Iterator[Row]:
+    admitted = {skill.name for skill in candidate.admitted}
+    for skill in candidate.provider.skills:
+        provider, locked = lock.skills.get(skill.name, (None, None))
+        is_pinned = provider is not None and provider.key == candidate.key
+        if not skill.is_valid:
+            state = Status.INVALID
+        elif verify and shipped_faults(read_skill(candidate.provider, skill)):
+            state = Status.UNSAFE
+        elif skill.name in twice and skill.name in admitted:
+            state = Status.CONFLICT
+        elif is_pinned:
+            state = statuses[skill.name]
+        else:
+            state = Status.AVAILABLE if skill.name in admitted else Status.EXCLUDED
+        yield Row(
+            name=skill.name,
+            description=skill.description,
+            hash=locked.hash if locked and is_pinned else None,
+            status=state,
+            provider=candidate.provider,
+        )
+
+
+def _with_locked(
+    shelf: Shelf | None, provider: LockedProvider, statuses: Mapping[str, Status], manifest: Manifest
+) -> Shelf:
+    """Add the skills that only the lock still has."""
+    known = {row.name for row in shelf.rows} if shelf else set()
+    rows = tuple(
+        Row(name=skill.name, description="", hash=skill.hash, status=statuses[skill.name])
+        for skill in provider.skills
+        if skill.name not in known
+    )
+    rules = manifest.governing(provider.ecosystem, provider.name)
+    return Shelf(
+        ecosystem=provider.ecosystem,
+        name=provider.name,
+        version=shelf.version if shelf else provider.version,
+        admitted=shelf.admitted if shelf else manifest.rules is None or len(rules) == 1,
+        rows=tuple(sorted((*(shelf.rows if shelf else ()), *rows), key=lambda row: row.name)),
+    )
+
+
+def read_skill(provider: Provider, skill: FoundSkill) -> Snapshot:
+    """Read a provider's copy of a skill."""
+    root = provider.package.root
+    with open_directory(root, skill.path) as fd:
+        return snapshot(fd, f"{root}/{skill.path}")
