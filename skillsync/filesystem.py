@@ -42,16 +42,27 @@ def read_start(path: str, size: int, *, dir_fd: int | None = None, follow: bool 
     """Return the first `size` bytes of a regular file, or None if nothing is there; else as `read_file`."""
     try:
         fd = os.open(path, READ & ~os.O_NOFOLLOW if follow else READ, dir_fd=dir_fd)
-        with os.fdopen(fd, "rb") as file:
-            mode = os.fstat(fd).st_mode
-            if stat.S_ISREG(mode):
-                return file.read(size)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        reason = "it is a symbolic link" if error.errno == errno.ELOOP else os.strerror(error.errno or 0).lower()
-        raise UnreadableError(reason) from None
-    raise UnreadableError("it is a directory" if stat.S_ISDIR(mode) else "it is not a regular file")
+        raise UnreadableError(_reason(error)) from None
+    try:
+        mode = os.fstat(fd).st_mode
+        if not stat.S_ISREG(mode):
+            raise UnreadableError("it is a directory" if stat.S_ISDIR(mode) else "it is not a regular file")
+        chunks = []
+        while size > 0 and (chunk := os.read(fd, size)):
+            chunks.append(chunk)
+            size -= len(chunk)
+    except OSError as error:
+        raise UnreadableError(_reason(error)) from None
+    finally:
+        os.close(fd)
+    return b"".join(chunks)
+
+
+def _reason(error: OSError) -> str:
+    return "it is a symbolic link" if error.errno == errno.ELOOP else os.strerror(error.errno or 0).lower()
 
 
 def is_utf8(name: str) -> bool:
@@ -203,10 +214,20 @@ def rename(name: str, new: str, *, from_fd: int, to_fd: int) -> None:
 
 def make_executable(name: str, dir_fd: int) -> None:
     """Let everyone who may read a file run it; a link is not followed."""
+    mode = permissions(name, dir_fd)
+    set_permissions(name, mode | (mode & 0o444) >> 2, dir_fd)
+
+
+def permissions(name: str, dir_fd: int) -> int:
+    """Return the permission bits of an entry; a link is not followed."""
+    return stat.S_IMODE(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode)
+
+
+def set_permissions(name: str, mode: int, dir_fd: int) -> None:
+    """Give a file the permission bits; a link is not followed."""
     fd = os.open(name, READ, dir_fd=dir_fd)
     try:
-        mode = stat.S_IMODE(os.fstat(fd).st_mode)
-        os.fchmod(fd, mode | (mode & 0o444) >> 2)
+        os.fchmod(fd, mode)
     finally:
         os.close(fd)
 
@@ -249,6 +270,9 @@ def replace_file(path: str, content: bytes) -> None:
     directory, _, name = path.rpartition("/")
     staged = f".{name}.{os.getpid()}.tmp"
     with open_directory(directory) as fd:
+        # A run of the same number that was killed may have left one.
+        with suppress(FileNotFoundError):
+            remove_file(staged, fd)
         try:
             write_file(staged, content, fd)
             rename(staged, name, from_fd=fd, to_fd=fd)

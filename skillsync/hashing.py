@@ -13,8 +13,11 @@ from blake3 import blake3
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
 SCHEME = "blake3:"
+# The shortest chain of links that a supported system refuses to follow is longer (macOS's has 33, Linux's 41).
+MAX_LINKS = 32
 _VERSION = b"skillsync-tree-v1\0"
 
 
@@ -49,25 +52,34 @@ def tree_hash(tree: Mapping[str, Entry]) -> str:
     return SCHEME + digest.hexdigest()
 
 
-def resolve_link(path: str, target: str, tree: Mapping[str, Entry]) -> str | None:
+def resolve_link(
+    path: str, target: str, tree: Mapping[str, Entry], directories: AbstractSet[str] | None = None
+) -> str | None:
     """Return why the link at `path` is unsafe, or None if it leads to a regular file of the same tree.
 
-    `tree` holds every entry of the skill. The way there goes only through directories that hold content: an empty
-    directory is not copied, so a link through one would dangle in the copy.
+    `tree` holds every entry of the skill; `directories` are those of the tree, for who asks about many links. The way
+    there goes only through directories that hold content: an empty directory is not copied, so a link through one would
+    dangle in the copy.
     """
-    directories = {prefix for name in tree for prefix in parents(name)}
+    known = directories_of(tree) if directories is None else directories
     seen = set()
-    while True:
+    while len(seen) < MAX_LINKS:
         if path in seen:
             return "leads in a circle"
         seen.add(path)
-        found = _follow(path, target, tree, directories)
+        found = _follow(path, target, tree, known)
         if isinstance(found, Fault):
             return found.reason
         entry = tree[found]
         if isinstance(entry, File):
             return None
         path, target = found, entry.target
+    return f"leads through more than {MAX_LINKS} links"
+
+
+def directories_of(tree: Mapping[str, Entry]) -> frozenset[str]:
+    """Return the directories that hold content, at any depth."""
+    return frozenset(prefix for path in tree for prefix in parents(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,7 @@ class Fault:
     reason: str
 
 
-def _follow(path: str, target: str, tree: Mapping[str, Entry], directories: set[str]) -> str | Fault:
+def _follow(path: str, target: str, tree: Mapping[str, Entry], directories: AbstractSet[str]) -> str | Fault:
     """Return the entry that a link's text leads to, one step."""
     if target.startswith("/"):
         return Fault("is absolute")

@@ -15,7 +15,7 @@ from blake3 import blake3
 
 from skillsync import filesystem
 from skillsync.filesystem import DIRECTORY, READ, is_utf8, shown
-from skillsync.hashing import SCHEME, File, Link, Tree, resolve_link, tree_hash
+from skillsync.hashing import SCHEME, File, Link, Tree, directories_of, resolve_link, tree_hash
 from skillsync.schema import folded
 
 # Left behind by tools that run what is in a skill: never content, on both sides of every comparison.
@@ -85,11 +85,11 @@ def snapshot(fd: int, label: str, *, copy_to: int | None = None) -> Snapshot:
     walk = _Walk(label)
     try:
         walk.directory(fd, "", _Copy(copy_to) if copy_to is not None else None)
+        walk.check_links()
     except _Enough:
         pass
     except OSError as error:
         raise OSError(error.errno, error.strerror, f"{label}/{walk.at}") from error
-    walk.check_links()
     return Snapshot(
         hash=None if walk.faults else tree_hash(walk.tree),
         tree=walk.tree,
@@ -158,8 +158,9 @@ class _Walk:
 
     def check_links(self) -> None:
         """Find the links that don't lead to a file of the same skill; possible once all entries are known."""
+        directories = directories_of(self.tree)
         for path, entry in self.tree.items():
-            if isinstance(entry, Link) and (reason := resolve_link(path, entry.target, self.tree)):
+            if isinstance(entry, Link) and (reason := resolve_link(path, entry.target, self.tree, directories)):
                 self._fault(path, f"is a link that {reason}")
 
     def _fault(self, path: str, reason: str) -> None:
@@ -167,19 +168,19 @@ class _Walk:
 
     def _is_wanted(self, entry: os.DirEntry[str], prefix: str) -> bool:
         """Whether an entry is content, counting it; what isn't is noted where somebody should know."""
+        if entry.name in _IGNORED_FILES and entry.is_file(follow_symlinks=False):
+            return False
+        if entry.name in _IGNORED_DIRECTORIES and entry.is_dir(follow_symlinks=False):
+            return False
+        if entry.name in _RUNTIME and entry.is_dir(follow_symlinks=False):
+            self.runtime.append(prefix + entry.name)
+            return False
         self._count += 1
         if self._count > MAX_ENTRIES:
             self._fault(prefix + shown(entry.name), f"is one of more than {MAX_ENTRIES} entries")
             raise _Enough
         if not is_utf8(entry.name):
             self._fault(prefix + shown(entry.name), "has a name that is not UTF-8")
-            return False
-        if entry.name in _IGNORED_FILES:
-            return not entry.is_file(follow_symlinks=False)
-        if entry.name in _IGNORED_DIRECTORIES:
-            return not entry.is_dir(follow_symlinks=False)
-        if entry.name in _RUNTIME and entry.is_dir(follow_symlinks=False):
-            self.runtime.append(prefix + entry.name)
             return False
         return True
 
@@ -189,7 +190,9 @@ class _Walk:
             raise _Enough
         try:
             inner = os.open(name, DIRECTORY, dir_fd=fd)
-        except (FileNotFoundError, NotADirectoryError):
+        except OSError as error:
+            if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
+                raise
             self._fault(path, "changed while it was read")
             return
         below = copy.child(name) if copy else None
@@ -221,7 +224,7 @@ class _Walk:
         try:
             opened = os.open(name, READ, dir_fd=fd)
         except OSError as error:
-            if error.errno not in {errno.ENOENT, errno.ELOOP, errno.ENXIO}:
+            if error.errno not in {errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EOPNOTSUPP}:
                 raise
             self._fault(path, "changed while it was read")
             return

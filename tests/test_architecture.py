@@ -33,6 +33,8 @@ PURE = {
     "yaml_nodes",
     "hashing",
     "discovery.environment",
+    "discovery.gem.bundler",
+    "discovery.gem.rubygems",
     "discovery.skill",
     "locking.changes",
     "locking.choice",

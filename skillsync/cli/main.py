@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
@@ -140,17 +141,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     as_json = "--format=json" in given or ("--format", "json") in pairwise(given)
     try:
         return _run(given, as_json=as_json)
-    except BrokenPipeError:
-        # The reader has gone, and Python would complain once more at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        # While it was printed: the command itself was done.
+        return ExitCode.INTERRUPTED
+    except OSError as error:
+        # Only what prints is left to raise it. A reader that has gone doesn't want to know.
+        if not isinstance(error, BrokenPipeError):
+            with suppress(OSError):
+                _say(f"error[{Code.IO.value}]: standard output can't be written: {error.strerror}")
+        _silence()
         return ExitCode.SYSTEM
+
+
+def _silence() -> None:
+    """Let what is still to be written go nowhere: Python would complain once more at the end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            os.dup2(nowhere, stream.fileno())
+
+
+def _flush() -> None:
+    if sys.stdout is not None:  # None where the caller has closed it
+        sys.stdout.flush()
 
 
 def _run(given: Sequence[str], *, as_json: bool) -> int:
     project = command = None
     quiet = verbose = False
     try:
-        options = _parser().parse_args(given)
+        try:
+            options = _parser().parse_args(given)
+        finally:
+            _flush()  # of help: what can't be written is said here, not by Python at the end
         command, quiet, verbose = options.command, options.quiet, options.verbose
         from skillsync.cli.project import find
 
@@ -179,7 +202,7 @@ def _print(found: Report, *, as_json: bool, quiet: bool, verbose: bool) -> None:
     elif not quiet:
         for line in (*found.lines, *(found.details if verbose else ())):
             print(line)
-    sys.stdout.flush()
+    _flush()
     if not as_json:
         for problem in found.problems:
             for line in report.problem_lines(problem):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillsync.discovery import gem
+from skillsync.discovery.gem import ecosystem as gems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillsync.discovery.environment import Ecosystem
 
-ECOSYSTEMS: Mapping[str, Ecosystem] = {gem.NAME: gem}
+ECOSYSTEMS: Mapping[str, Ecosystem] = {gems.NAME: gems}

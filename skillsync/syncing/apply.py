@@ -1,13 +1,16 @@
 """Carries out plans, one transaction per target directory: stage, verify, swap by renames, record last.
 
-Invariants: decides nothing; nothing is changed before everything is staged and has the lock's hash; a failure renames
-back what was swapped; only a direct child of the target directory is ever moved or removed.
+Invariants: decides nothing; nothing is changed before everything is staged and has the lock's hash; a failure undoes
+what was done, until the registry has been replaced: then it is done; only a direct child of the target directory is
+ever moved or removed.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
@@ -18,9 +21,10 @@ from skillsync.locking.changes import Action, Change, FileChanges, compare
 from skillsync.schema import name_fault
 from skillsync.snapshot import Snapshot, shipped_faults, snapshot
 from skillsync.syncing import gitignore, registry
+from skillsync.syncing.target import read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile
     from skillsync.syncing.plan import Plan
@@ -98,18 +102,18 @@ def apply(works: list[Work], lock: Lockfile, sources: Mapping[str, Source]) -> N
     Any other failure leaves each target directory as it was, or done: never in between.
     """
     transactions = [_Transaction(work, work.fd) for work in works if work.fd is not None and not work.is_empty]
-    try:
+    with ExitStack() as stack:
         for transaction in transactions:
+            stack.callback(transaction.end)
             transaction.begin()
         problems = [problem for one in transactions for problem in one.stage(lock, sources)]
         if problems:
             raise SkillsyncError(*problems)
+        for transaction in transactions:
+            transaction.stage_records()
         filesystem.flush_all()
         for transaction in transactions:
             transaction.commit()
-    finally:
-        for transaction in transactions:
-            transaction.end()
 
 
 class _Transaction:
@@ -118,7 +122,7 @@ class _Transaction:
     def __init__(self, work: Work, fd: int) -> None:
         self._work = work
         self._fd = fd
-        self._undo: list[tuple[str, str, int, int]] = []
+        self._undo: list[Callable[[], None]] = []
         self._staging = -1
 
     def begin(self) -> None:
@@ -141,17 +145,41 @@ class _Transaction:
             if problem := _content_changed(provider, skill, source, found):
                 yield problem
 
+    def stage_records(self) -> None:
+        """Write what goes in after the skills: `.gitignore` and the registry."""
+        if self._work.gitignore:
+            content = self._work.gitignore.encode("utf-8", "surrogateescape")
+            filesystem.write_file(_NEW + gitignore.FILE_NAME, content, self._staging)
+        if self._records:
+            content = registry.dump(self._work.plan.registry)
+            filesystem.write_file(_NEW + registry.FILE_NAME, content, self._staging)
+
+    @property
+    def _records(self) -> bool:
+        """Whether the registry changes."""
+        return any(change.action is not Action.REPAIR for change in self._work.plan.changes)
+
     def commit(self) -> None:
         """Swap everything in; the registry last, since it says what is ours."""
         try:
             for change in self._work.plan.changes:
                 self._swap(change)
-            self._write_gitignore()
-            self._write_registry()
+            self._swap_gitignore()
+            if self._records:
+                filesystem.rename(
+                    _NEW + registry.FILE_NAME, registry.FILE_NAME, from_fd=self._staging, to_fd=self._fd
+                )
         except BaseException:
-            self._roll_back()
+            if not self._is_recorded():
+                self._roll_back()
+            self._undo.clear()
             raise
         self._undo.clear()
+        filesystem.flush(self._fd)
+
+    def _is_recorded(self) -> bool:
+        """Whether the registry has been replaced: undone after that, skills would no longer be what it says."""
+        return self._records and filesystem.kind(_NEW + registry.FILE_NAME, self._staging) is None
 
     def _swap(self, change: Change) -> None:
         name = change.skill
@@ -173,40 +201,44 @@ class _Transaction:
         for path in paths:
             directory, _, file = path.rpartition("/")
             with open_directory(name, directory, dir_fd=self._fd) as fd:
+                mode = filesystem.permissions(file, fd)
+                self._undo.append(partial(self._set_permissions, name, path, mode))
                 filesystem.make_executable(file, fd)
 
+    def _set_permissions(self, name: str, path: str, mode: int) -> None:
+        directory, _, file = path.rpartition("/")
+        with open_directory(name, directory, dir_fd=self._fd) as fd:
+            filesystem.set_permissions(file, mode, fd)
+
     def _move(self, name: str, new: str, from_fd: int, to_fd: int) -> None:
-        filesystem.rename(name, new, from_fd=from_fd, to_fd=to_fd)
-        self._undo.append((new, name, to_fd, from_fd))
+        # Noted before it is done: an interruption can come right after it.
+        self._undo.append(partial(_move_back, new, name, to_fd, from_fd))
+        try:
+            filesystem.rename(name, new, from_fd=from_fd, to_fd=to_fd)
+        except OSError:
+            self._undo.pop()
+            raise
 
-    def _write_gitignore(self) -> None:
-        text = self._work.gitignore
-        if text is None:
+    def _swap_gitignore(self) -> None:
+        name = gitignore.FILE_NAME
+        if self._work.gitignore is None:
             return
-        if filesystem.kind(gitignore.FILE_NAME, self._fd):
-            self._move(gitignore.FILE_NAME, _OLD + gitignore.FILE_NAME, self._fd, self._staging)
-        if text:
-            name = _NEW + gitignore.FILE_NAME
-            filesystem.write_file(name, text.encode("utf-8", "surrogateescape"), self._staging)
-            self._move(name, gitignore.FILE_NAME, self._staging, self._fd)
-
-    def _write_registry(self) -> None:
-        if all(change.action is Action.REPAIR for change in self._work.plan.changes):
-            return
-        name = _NEW + registry.FILE_NAME
-        filesystem.write_file(name, registry.dump(self._work.plan.registry), self._staging)
-        filesystem.rename(name, registry.FILE_NAME, from_fd=self._staging, to_fd=self._fd)
-        filesystem.flush(self._fd)
+        if filesystem.kind(name, self._fd):
+            self._move(name, _OLD + name, self._fd, self._staging)
+        if self._work.gitignore:
+            self._move(_NEW + name, name, self._staging, self._fd)
 
     def _roll_back(self) -> None:
         while self._undo:
-            name, new, from_fd, to_fd = self._undo[-1]
-            filesystem.rename(name, new, from_fd=from_fd, to_fd=to_fd)
+            self._undo[-1]()
             self._undo.pop()
 
     def end(self) -> None:
-        """Remove the staging directory; what could not be renamed back stays in it for the next run."""
+        """Remove the staging directory; what could not be undone stays in it for the next run."""
         if self._staging < 0:
+            # Made perhaps, and never opened.
+            with suppress(OSError):
+                filesystem.remove_directory(STAGING, self._fd)
             return
         try:
             if not self._undo:
@@ -217,8 +249,17 @@ class _Transaction:
             self._staging = -1
 
 
+def _move_back(name: str, new: str, from_fd: int, to_fd: int) -> None:
+    """Undo a move, if it was done."""
+    if filesystem.kind(name, from_fd):
+        filesystem.rename(name, new, from_fd=from_fd, to_fd=to_fd)
+
+
 def recover(fd: int, target: str) -> None:
-    """Put right what an interrupted run left in the staging directory. Raises SkillsyncError if it isn't ours."""
+    """Put right what an interrupted run left in the staging directory.
+
+    Raises SkillsyncError if it isn't ours, or if the registry can't be read.
+    """
     found = filesystem.kind(STAGING, fd)
     if found is None:
         return
@@ -229,8 +270,9 @@ def recover(fd: int, target: str) -> None:
         for name in entries:
             if not _is_staged(name):
                 raise _not_ours(target, f"holds `{filesystem.shown(name)}`")
+        removed = _removed(fd, target, entries)
         for name, kind in entries.items():
-            if name.startswith(_OLD):
+            if name.startswith(_OLD) and name not in removed:
                 _restore(name, kind, staging, fd)
         _clear(staging)
     filesystem.remove_directory(STAGING, fd)
@@ -238,8 +280,20 @@ def recover(fd: int, target: str) -> None:
 
 def _is_staged(name: str) -> bool:
     """Whether a name in the staging directory is one that skillsync gives."""
-    rest = name.removeprefix(_NEW).removeprefix(_OLD)
+    rest = name.removeprefix(_NEW if name.startswith(_NEW) else _OLD)
     return rest != name and (name_fault(rest) is None or rest in {gitignore.FILE_NAME, registry.FILE_NAME})
+
+
+def _removed(fd: int, target: str, entries: Iterable[str]) -> set[str]:
+    """Return the skills moved aside to be removed, by a run that got as far as saying so in the registry.
+
+    They may be half gone, and nobody's if they came back. Where the registry has been lost it tells nothing.
+    """
+    if filesystem.kind(registry.FILE_NAME, fd) is None:
+        return set()
+    rows = read_rows(fd, target).rows
+    skills = {name for name in entries if name_fault(name.removeprefix(_OLD)) is None}
+    return {name for name in skills if name.removeprefix(_OLD) not in rows}
 
 
 def _restore(name: str, kind: Kind, staging: int, fd: int) -> None:

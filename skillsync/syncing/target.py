@@ -205,7 +205,12 @@ def _read_entry(fd: int, name: str, kind: Kind, target: Target) -> Disk:
 
 def read_registry(fd: int, target: Target) -> Registry:
     """Read the registry of an open target directory; an absent one is empty. Raises SkillsyncError."""
-    path = f"{target.name}/{registry.FILE_NAME}"
+    return read_rows(fd, target.name)
+
+
+def read_rows(fd: int, target: str) -> Registry:
+    """Do the same, by the name of the target directory alone."""
+    path = f"{target}/{registry.FILE_NAME}"
     hint = "restore it from a backup; or remove it, and then the installed skills that the next sync names"
     try:
         content = read_file(registry.FILE_NAME, _LIMIT, dir_fd=fd)

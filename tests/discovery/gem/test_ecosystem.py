@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import gems
 import pytest
 
-from skillsync.discovery import gem, gem_home
 from skillsync.discovery.environment import Environment, NoEnvironment
+from skillsync.discovery.gem import ecosystem as gem
+from skillsync.discovery.gem import home as gem_home
 from skillsync.errors import Code, Severity, SkillsyncError, UnreadableError
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import pytest
 from tools import need
 
 from skillsync import filesystem
-from skillsync.discovery import gem_checkout
-from skillsync.discovery.bundler import DEFAULT_GLOB
-from skillsync.discovery.gem_checkout import Checkout, gemspecs
+from skillsync.discovery.gem import checkout as gem_checkout
+from skillsync.discovery.gem.bundler import DEFAULT_GLOB
+from skillsync.discovery.gem.checkout import Checkout, gemspecs
 from skillsync.errors import UnreadableError
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def test_a_deep_tree_ends_somewhere(tree: Path) -> None:
 
 
 def test_a_wide_tree_ends_somewhere(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillsync.discovery.gem_checkout._STEPS", 3)
+    monkeypatch.setattr("skillsync.discovery.gem.checkout._STEPS", 3)
     assert len(gemspecs(str(tree), "*.gemspec")) <= 3
     assert gemspecs(str(tree), "**/**/**/*.gemspec") == []
 

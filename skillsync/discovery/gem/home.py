@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from skillsync.discovery import rubygems
+from skillsync.discovery.gem import rubygems
 from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
 from skillsync.filesystem import is_directory, list_directory, read_start
 

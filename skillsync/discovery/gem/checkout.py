@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
-from skillsync.discovery.gem_home import read_stub
+from skillsync.discovery.gem.home import read_stub
 from skillsync.errors import UnreadableError
 from skillsync.filesystem import is_directory, list_directory
 

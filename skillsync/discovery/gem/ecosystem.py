@@ -9,11 +9,13 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Final
 
-from skillsync.discovery import bundler, gem_bundle, gem_home
 from skillsync.discovery.environment import Environment, NoEnvironment, Package
-from skillsync.discovery.gem_bundle import Bundle
-from skillsync.discovery.gem_home import Ruby
-from skillsync.discovery.rubygems import requirement, version_key
+from skillsync.discovery.gem import bundler
+from skillsync.discovery.gem import home as gem_home
+from skillsync.discovery.gem import search as gem_search
+from skillsync.discovery.gem.home import Ruby
+from skillsync.discovery.gem.rubygems import requirement, version_key
+from skillsync.discovery.gem.search import Bundle
 from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
 from skillsync.filesystem import read_file, shown
 
@@ -74,8 +76,8 @@ def read(project: str, environ: Mapping[str, str]) -> Environment | NoEnvironmen
 def _bundled(bundle: Bundle, ruby: Ruby, named: frozenset[str]) -> Environment | NoEnvironment:
     """Read the gems of a lock."""
     project = bundle.project
-    gems, unusable = gem_bundle.wanted(bundle.lock)
-    search = gem_bundle.search(bundle, gems, ruby)
+    gems, unusable = gem_search.wanted(bundle.lock)
+    search = gem_search.search(bundle, gems, ruby)
     lock = _display(project, bundle.lock_path)
     if search.absent is not None:
         missing = _some([gem.name for gem in search.left])

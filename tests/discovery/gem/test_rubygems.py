@@ -7,7 +7,7 @@ import gems
 import pytest
 from tools import need
 
-from skillsync.discovery.rubygems import Stub, full_name, is_name, normal_version, requirement, stub, version_key
+from skillsync.discovery.gem.rubygems import Stub, full_name, is_name, normal_version, requirement, stub, version_key
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillsync.discovery.bundler import (
+from skillsync.discovery.gem.bundler import (
     DEFAULT_GLOB,
     Kind,
     LockedGem,

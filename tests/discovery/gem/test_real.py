@@ -13,8 +13,9 @@ import gems
 import pytest
 from tools import need
 
-from skillsync.discovery import bundler, gem
 from skillsync.discovery.environment import Environment
+from skillsync.discovery.gem import bundler
+from skillsync.discovery.gem import ecosystem as gem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,15 +11,16 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from skillsync.discovery import bundler, gem_home, rubygems
-from skillsync.discovery.bundler import Kind
-from skillsync.discovery.gem_checkout import Checkout
-from skillsync.discovery.gem_home import Home
+from skillsync.discovery.gem import bundler, rubygems
+from skillsync.discovery.gem import home as gem_home
+from skillsync.discovery.gem.bundler import Kind
+from skillsync.discovery.gem.checkout import Checkout
+from skillsync.discovery.gem.home import Home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from skillsync.discovery.gem_home import Ruby
+    from skillsync.discovery.gem.home import Ruby
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

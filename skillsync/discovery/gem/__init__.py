@@ -1,0 +1,1 @@
+"""Ruby gems: in a bundle, or in the gem environment."""
