@@ -62,7 +62,7 @@ def resolve_link(
     dangle in the copy.
     """
     known = directories_of(tree) if directories is None else directories
-    seen = set()
+    seen: set[str] = set()
     while len(seen) < MAX_LINKS:
         if path in seen:
             return "leads in a circle"

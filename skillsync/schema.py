@@ -18,8 +18,14 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 # Windows opens these as devices in every directory.
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in range(10))}
+# Of what a person mistypes; comparing takes time.
+_LONGEST_WORD = 100
 _HASH = re.compile(r"blake3:[0-9a-f]{64}")
 _CONTROL = re.compile(r"[\0-\x1f\x7f]")
+# Letters, marks and symbols to Unicode, and nothing to the eye: fillers, joiners, blanks, selectors of a variant.
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
+)
 
 
 class InvalidError(Exception):
@@ -67,10 +73,20 @@ def line_fault(text: str) -> str | None:
     return "has a control character" if _CONTROL.search(text) else None
 
 
+def is_visible(text: str) -> bool:
+    """Whether a reader sees every character of a text for what it is.
+
+    Not so with controls (those of the direction of text are some), blanks of other kinds, and what has no shape at all.
+    """
+    return text.isprintable() and (text.isascii() or _UNSEEN.search(text) is None)
+
+
 def suggestion(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that was probably meant."""
     from difflib import get_close_matches
 
+    if len(word) > _LONGEST_WORD:
+        return None
     return next(iter(get_close_matches(word, list(known), n=1)), None)
 
 
@@ -86,7 +102,8 @@ class Table:
 
     def key(self, name: str) -> str:
         """Return the dotted key of a member, quoted as TOML would where it isn't a bare word."""
-        shown = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else '"' + name.replace('"', '\\"') + '"'
+        bare = re.fullmatch(r"[A-Za-z0-9_-]+", name)
+        shown = name if bare else '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
         return f"{self.path}.{shown}" if self.path else shown
 
     def only(self, known: Iterable[str]) -> None:

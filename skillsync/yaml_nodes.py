@@ -25,9 +25,23 @@ _NULL_TAG = "tag:yaml.org,2002:null"
 _TEXT_TAG = "tag:yaml.org,2002:str"
 # YAML 1.1 reads these as truth values, and PyYAML's resolver doesn't.
 _TRUTH = frozenset("yYnN")
+# What PyYAML's resolver takes for a text and Ruby's YAML doesn't: words in any case, symbols, dates and times with
+# single digits, numbers with commas or a bare point; and octal numbers that are none, which Ruby quotes when it writes.
+_NO_TEXT_IN_RUBY = re.compile(
+    r"""(?: null | yes | no | true | false | on | off | [-+]?\.inf | \.nan
+    | :.*
+    | -?\d{4}-(?:1[0-2]|0?[1-9])-(?:3[01]|[12]\d|0?[1-9]) (?:[T\s].*)?
+    | [-+]?(?:0b[01_,]+ | 0x[\da-f_,]+ | \d[\d_,]*(?::\d\d?){0,2}(?:\.[\d_]*(?:e[-+]\d+)?)? | \.\d*(?:e[-+]\d+)?)
+    | 0[0-7]*[89].*
+    )""",
+    re.VERBOSE | re.IGNORECASE | re.ASCII | re.DOTALL,
+)
 _SIMPLE_KEY = "while scanning a simple key"
 # YAML 1.1, 5.1: the printable characters. Checked here, since the two parsers of PyYAML place this error differently.
 _UNPRINTABLE = re.compile("[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+
+# Only an escape can make one, and only PyYAML's own parser lets it.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +115,9 @@ def compose(text: str) -> Node | None:
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             builder.take(event)
+    except (ValueError, OverflowError):
+        # PyYAML's own parser lets this out for an escape beyond the last character.
+        raise YamlError("an escape stands for no character", *builder.place) from None
     except yaml.MarkedYAMLError as error:
         # A key without its colon is noticed one line late: the context is where the key stands.
         mark: Any = error.context_mark if error.context == _SIMPLE_KEY else error.problem_mark
@@ -117,14 +134,18 @@ class _Builder:
     """Nodes from events, one at a time."""
 
     root: Node | None = None
+    place: tuple[int, int] = (1, 1)  # where the last event ended
     _open: list[Sequence | Mapping] = field(default_factory=list)
     _keys: list[Node | None] = field(default_factory=list)
 
     def take(self, event: Any) -> None:  # noqa: ANN401  # PyYAML's events have no common attributes in their types
         """Take the parser's next event."""
+        self.place = _place(event.end_mark)
         if isinstance(event, yaml.ScalarEvent):
             line, column = _place(event.start_mark)
             style = event.style or ""
+            if _SURROGATE.search(event.value):
+                raise YamlError("an escape stands for no character", line, column)
             self._add(Scalar(text=event.value, tag=event.tag or "", style=style, line=line, column=column))
         elif isinstance(event, yaml.AliasEvent):
             line, column = _place(event.start_mark)
@@ -183,8 +204,10 @@ def plain(text: str) -> Scalar:
 
 
 def quoted_if_needed(text: str) -> Scalar:
-    """Return a text; quoted if YAML 1.1 would read it as anything else."""
-    return Scalar(text=text, tag=_TEXT_TAG, style="'" if text in _TRUTH else "")
+    """Return a text; quoted, as Ruby would quote it, if YAML 1.1 or Ruby would read it as anything else."""
+    if text in _TRUTH:
+        return Scalar(text=text, tag=_TEXT_TAG, style='"')
+    return Scalar(text=text, tag=_TEXT_TAG, style="'" if _NO_TEXT_IN_RUBY.fullmatch(text) else "")
 
 
 def dump(root: Node) -> str:
@@ -194,15 +217,21 @@ def dump(root: Node) -> str:
     return str(text)
 
 
-def _written(node: Node) -> yaml.Node:
-    """Return PyYAML's node; without a tag it gets the one that its text has by itself, so that none is written."""
+def _written(node: Node, *, flow: bool = False, key: bool = False) -> yaml.Node:
+    """Return PyYAML's node; without a tag it gets the one that its text has by itself, so that none is written.
+
+    `flow` and `key` say where it stands: in brackets and as a key, nothing can't be written as nothing.
+    """
     if isinstance(node, Scalar):
+        if node.is_null and not node.text:
+            return yaml.ScalarNode(_NULL_TAG, "null" if flow or key else "")
         by_itself = _RESOLVER.resolve(yaml.ScalarNode, node.text, (not node.style, bool(node.style)))
         return yaml.ScalarNode(node.tag or by_itself, node.text, style=node.style or None)
     if isinstance(node, Sequence):
-        items = [_written(item) for item in node.items]
+        items = [_written(item, flow=flow or node.flow) for item in node.items]
         return yaml.SequenceNode(node.tag or "tag:yaml.org,2002:seq", items, flow_style=node.flow)
     assert isinstance(node, Mapping)  # noqa: S101  # the caller has refused aliases
-    pairs = [(_written(key), _written(value)) for key, value in node.pairs]
+    inside = flow or node.flow
+    pairs = [(_written(name, flow=inside, key=True), _written(value, flow=inside)) for name, value in node.pairs]
     # Ruby writes an empty mapping as `{}`.
     return yaml.MappingNode(node.tag or "tag:yaml.org,2002:map", pairs, flow_style=node.flow or not pairs)

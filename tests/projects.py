@@ -10,10 +10,12 @@ import shutil
 import stat
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import gems
+from blake3 import blake3
 
 from skillsync.cli.main import main
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     Files = Mapping[str, str | bytes]
+
+Tree = dict[str, tuple[str, int | None, str | bytes | None]]  # by path: mode, time and content
 
 SKILLS = ".agents/skills"
 REGISTRY = f"{SKILLS}/.agent-skills.yaml"
@@ -78,7 +82,7 @@ class Project:
 
     # What is installed
 
-    def gem(  # noqa: PLR0913  all that makes one gem differ from another
+    def gem(
         self,
         name: str,
         version: str = "1.0.0",
@@ -160,7 +164,13 @@ class Project:
         return self.root / SKILLS / path
 
     @property
-    def tree(self) -> dict[str, tuple[object, ...]]:
+    def locked(self) -> list[str]:
+        """What the lock pins: `gem version skill`."""
+        providers = tomllib.loads(self.read(LOCK)).get("provider", [])
+        return [f"{one['name']} {one['version']} {skill['name']}" for one in providers for skill in one["skill"]]
+
+    @property
+    def tree(self) -> Tree:
         """Everything in the project: kind, mode, time and content of each entry, by path."""
         return tree(self.root)
 
@@ -184,7 +194,8 @@ class Project:
 
     def process(self, *arguments: str, **options: Any) -> Result:  # noqa: ANN401  # subprocess has its own types
         """Run the program as a process of its own."""
-        environ = {**os.environ, **options.pop("environ", {})}
+        # Python holds back what it prints, as it does for its users.
+        environ = {**os.environ, "PYTHONUNBUFFERED": "", **options.pop("environ", {})}
         given = {"stdin": subprocess.DEVNULL, "capture_output": True, "cwd": self.root, "env": environ, "timeout": 60}
         done = subprocess.run((*command(), *arguments), check=False, **{**given, **options})
         return Result(done.returncode, (done.stdout or b"").decode(), (done.stderr or b"").decode())
@@ -203,15 +214,29 @@ def change(root: Path, files: Mapping[str, str | bytes | None]) -> None:
             (root / path).unlink()
 
 
-def tree(root: Path) -> dict[str, tuple[object, ...]]:
+def tree(root: Path) -> Tree:
     """Return everything below a directory: kind, mode, time and content of each entry, by path."""
-    found: dict[str, tuple[object, ...]] = {}
+    found: Tree = {}
     for path in sorted([root, *root.rglob("*")]):
         status = path.lstat()
-        content: object = None
+        content: str | bytes | None = None
         if path.is_symlink():
             content = os.readlink(path)
         elif path.is_file():
             content = path.read_bytes()
         found[str(path.relative_to(root))] = (stat.filemode(status.st_mode), status.st_mtime_ns, content)
     return found
+
+
+def recomputed(directory: Path) -> str:
+    """Return a skill's hash, made by the published recipe alone."""
+    found = {str(path.relative_to(directory)).encode(): path for path in directory.rglob("*")}
+    digest = blake3(b"skillsync-tree-v1\0")
+    for name, path in sorted(found.items()):
+        head = len(name).to_bytes(8, "little") + name
+        if path.is_symlink():
+            target = os.readlink(path).encode()
+            digest.update(b"l" + head + len(target).to_bytes(8, "little") + target)
+        elif path.is_file():
+            digest.update(b"f" + head + blake3(path.read_bytes()).digest())
+    return f"blake3:{digest.hexdigest()}"

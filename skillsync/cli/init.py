@@ -1,18 +1,20 @@
 """`skillsync init`: a manifest of what is installed now, to be read and cut down by a person.
 
-Invariants: writes the manifest and nothing else, and never over one that is there.
+Invariants: writes the manifest and nothing else, and never over one that is there; what can't be seen is not "none".
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
 from skillsync.cli import report
 from skillsync.cli.report import Report
 from skillsync.cli.survey import survey
-from skillsync.errors import Code, Problem, SkillsyncError
+from skillsync.errors import Code, Problem, Severity, SkillsyncError
 from skillsync.locking.manifest import FILE_NAME, Manifest
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ def run(project: str) -> Report:
         hint = "edit it, or move it away first"
         raise SkillsyncError(Problem(code=Code.MANIFEST_EXISTS, message=message, hint=hint, path=FILE_NAME))
     found = survey(project, Manifest(), {})
+    if not found.environments:
+        raise SkillsyncError(*found.problems)
     providers = [candidate for candidate in found.candidates if candidate.provider.skills]
     text = "".join([_HEADER, *(f"\n{line}" for line in _tables(providers)), "\n"])
     filesystem.replace_file(f"{project}/{FILE_NAME}", text.encode())
@@ -47,23 +51,23 @@ def run(project: str) -> Report:
             "environments": report.environments_json(found.environments),
             "providers": [candidate.key for candidate in providers],
         },
-        problems=found.problems,
+        # What is wrong with the packages stands in the way of `lock`; the manifest is where it is settled.
+        problems=tuple(replace(problem, severity=Severity.WARNING) for problem in found.problems),
     )
 
 
 def _tables(providers: Sequence[Candidate]) -> Iterator[str]:
     """Yield the lines of `[providers]`, a comment with its skills above each entry."""
-    ecosystems = dict.fromkeys(candidate.choice.package.ecosystem for candidate in providers)
-    if not ecosystems:
+    if not providers:
         yield "# No installed package ships skills. This empty table admits none that comes later."
         yield "[providers]"
-    for ecosystem in ecosystems:
+    # They come ecosystem by ecosystem, as the environments were read.
+    for ecosystem, candidates in groupby(providers, key=lambda candidate: candidate.choice.package.ecosystem):
         yield f"[providers.{ecosystem}]"
-        for candidate in providers:
-            if candidate.choice.package.ecosystem == ecosystem:
-                skills = ", ".join(_described(candidate))
-                yield report.printable(f"# {candidate.key} {candidate.choice.package.version}: {skills}")
-                yield f'{json.dumps(candidate.choice.package.name)} = "*"'
+        for candidate in candidates:
+            skills = ", ".join(_described(candidate))
+            yield report.printable(f"# {candidate.key} {candidate.choice.package.version}: {skills}")
+            yield f'{json.dumps(candidate.choice.package.name)} = "*"'
 
 
 def _described(candidate: Candidate) -> Iterator[str]:

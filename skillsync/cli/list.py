@@ -27,12 +27,14 @@ def run(project: str, *, verify: bool) -> Report:
     cells = [tuple(report.printable(cell) for cell in row) for row in rows]
     header = [("SKILL", "STATE", "PROVIDER", "DESCRIPTION")] if cells else []
     count = sum(len(shelf.rows) for shelf in shelves)
-    size = f"{report.counted(count, 'skill')} of {report.counted(len(shelves), 'provider')}"
+    size = [f"{report.counted(count, 'skill')} of {report.counted(len(shelves), 'provider')}"]
+    # Without an environment nobody knows what is installed.
+    none = ["no installed package ships skills"] if found.environments else []
     return Report(
         lines=[
             *report.environment_lines(found.environments),
             *report.table([*header, *cells]),
-            size if cells else "no installed package ships skills",
+            *(size if cells else none),
         ],
         details=list(report.ignored_lines(found.candidates)),
         data={

@@ -89,7 +89,7 @@ def _installed(project: str, manifest: Manifest) -> Pinned:
 def _summary(found: Survey, resolution: Resolution, *, stale: bool, check: bool, is_there: bool) -> list[str]:
     skills = report.counted(len(resolution.lock.skills), "skill")
     size = f"{skills} of {report.counted(len(resolution.lock.providers), 'provider')}"
-    lines = [] if resolution.lock.skills else [_nothing(found, resolution)]
+    lines = [] if resolution.lock.skills else [nothing(found, resolution)]
     if not stale:
         return [*lines, f"{FILE_NAME} is up to date: {size}"]
     if not check:
@@ -97,7 +97,7 @@ def _summary(found: Survey, resolution: Resolution, *, stale: bool, check: bool,
     return [*lines, f"{FILE_NAME} is {'out of date' if is_there else 'missing'}: run `skillsync lock`"]
 
 
-def _nothing(found: Survey, resolution: Resolution) -> str:
+def nothing(found: Survey, resolution: Resolution) -> str:
     """Say which of the ways to nothing it was."""
     shipping = [candidate for candidate in found.candidates if candidate.provider.skills]
     if not shipping:

@@ -167,14 +167,14 @@ def _flush() -> None:
 
 
 def _run(given: Sequence[str], *, as_json: bool) -> int:
-    project = command = None
-    quiet = verbose = False
     try:
-        try:
-            options = _parser().parse_args(given)
-        finally:
-            _flush()  # of help: what can't be written is said here, not by Python at the end
-        command, quiet, verbose = options.command, options.quiet, options.verbose
+        options = _parser().parse_args(given)
+    except SkillsyncError as error:
+        return _print_problems(error.problems, None, as_json=as_json)
+    finally:
+        _flush()  # of help, which the parser prints: Python would complain at the end
+    command, project = options.command, None
+    try:
         from skillsync.cli.project import find
 
         project = find(options.project)
@@ -190,7 +190,7 @@ def _run(given: Sequence[str], *, as_json: bool) -> int:
         raise
     except (OSError, UnreadableError) as error:
         return _print_problems((_io_problem(error, project),), command, as_json=as_json)
-    _print(found, as_json=as_json, quiet=quiet, verbose=verbose)
+    _print(found, as_json=as_json, quiet=options.quiet, verbose=options.verbose)
     return found.exit_code
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillsync.errors import ExitCode, Problem, exit_code
 from skillsync.locking.changes import Action, Change
+from skillsync.schema import is_visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,9 +51,9 @@ class Report:
 
 def printable(text: str) -> str:
     """Return a text with every character escaped that a terminal would not show as it is."""
-    if text.isprintable():
+    if is_visible(text):
         return text
-    return "".join(character if character.isprintable() else _escaped(character) for character in text)
+    return "".join(character if is_visible(character) else _escaped(character) for character in text)
 
 
 def _escaped(character: str) -> str:
@@ -159,13 +160,13 @@ def change_json(change: Change, target: str | None = None) -> Json:
 
 def change_lines(change: Change, scripts: frozenset[str] = frozenset(), *, target: str = "") -> Iterator[str]:
     """Yield one change file by file; `scripts` are the paths that deserve a look."""
-    version = change.version or ""
+    owner = f"{change.provider} {change.version}" if change.version else change.provider
     if change.previous_version:
-        version = f"{change.previous_version} -> {version}"
+        owner = f"{change.provider} {change.previous_version} -> {change.version}"
     if change.previous:
-        version += f", so far {change.previous}'s"
+        owner += f", so far {change.previous}'s"
     name = f"{target}/{change.skill}" if target else change.skill
-    yield printable(f"{_SIGNS.get(change.action, '~')} {change.action.value} {name} ({change.provider} {version})")
+    yield printable(f"{_SIGNS.get(change.action, '~')} {change.action.value} {name} ({owner})")
     for sign, paths in (("+", change.files.added), ("~", change.files.changed), ("-", change.files.removed)):
         for path in paths:
             mark = "  [script]" if path in scripts and sign != "-" else ""

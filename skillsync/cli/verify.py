@@ -95,7 +95,7 @@ def _compare_target(place: target.Target, lock: Lockfile, found: _Findings) -> N
 
 def _compare_providers(project: str, manifest: Manifest, lock: Lockfile, found: _Findings) -> None:
     """Compare the lock with manifest and environment, as `lock --check` does."""
-    from skillsync.cli.lock import resolved
+    from skillsync.cli.lock import nothing, resolved
 
     survey, resolution = resolved(project, manifest, pinned_by(lock))
     problems = (*survey.problems, *resolution.problems)
@@ -109,6 +109,8 @@ def _compare_providers(project: str, manifest: Manifest, lock: Lockfile, found: 
     if not any(problem.is_error for problem in problems):
         changes = between(lock, resolution.lock)
         found.drift += [(None, DriftRow(kind=Drift.STALE_LOCK, skill=change.skill)) for change in changes]
+        if not resolution.lock.skills:
+            found.lines.append(nothing(survey, resolution))
 
 
 def _summary(found: _Findings, lock: Lockfile, scope: Scope, *, ok: bool) -> str:

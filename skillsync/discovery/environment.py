@@ -15,11 +15,25 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What the installer wrote down of a package's files where packages share directories, as far as skills go.
+
+    `files` holds each file's SHA-256 (hexadecimal, "" where none was written down), `directories` are those above the
+    files at any depth; both by path relative to the package's root. Without a file of it there, a directory is listed
+    only if it is known to be the package's in another way.
+    """
+
+    files: Mapping[str, str]
+    directories: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
     """One installed package, whether it ships skills or not.
 
     `version` is without the platform. `places` are the directories, relative to `root`, whose children are skills.
-    `source` is the path of the `Source` that it was found in.
+    `source` is the path of the `Source` that it was found in. `record` says what in the places is this package's, None
+    where all of it is. `problems` are warnings about the whole package, and errors where it is admitted.
     """
 
     ecosystem: str
@@ -28,11 +42,23 @@ class Package:
     root: str
     places: tuple[str, ...]
     source: str
+    record: Record | None = None
+    problems: tuple[Problem, ...] = ()
 
     @property
     def key(self) -> str:
         """The provider's name as it is written everywhere: `gem:sus`."""
         return f"{self.ecosystem}:{self.name}"
+
+    def owns(self, path: str) -> bool:
+        """Whether what is at a path, relative to the root, is this package's and not another's in the same place."""
+        return self.record is None or path in self.record.files or path in self.record.directories
+
+    def recorded(self, skill: str) -> dict[str, str]:
+        """Return the SHA-256 of a skill's files as the installer wrote them down, by path relative to the skill."""
+        files = self.record.files if self.record else {}
+        prefix = skill + "/"
+        return {path.removeprefix(prefix): digest for path, digest in files.items() if path.startswith(prefix)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +68,8 @@ class Environment:
     `packages` may hold several versions of one name, and several packages of one name and version: variants of it
     (platform gems), whose skills have to be the same. `sources` are the directories (or the dependency lock) that were
     read, as they are shown to people. `named` are the packages that the project's own dependency files name, installed
-    or not. `problems` are warnings: what could not be read on the way.
+    or not. `problems` are warnings: what could not be read on the way. `notes` are lines for --verbose: what was decided
+    on the way, such as which of several installed versions counts.
     """
 
     ecosystem: str
@@ -50,6 +77,7 @@ class Environment:
     packages: tuple[Package, ...]
     named: frozenset[str]
     problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,7 +111,8 @@ def _choice(
 def _highest(packages: list[Package], ecosystem: Ecosystem) -> tuple[Package, ...]:
     key = {package.version: ecosystem.version_key(package.version) for package in packages}
     top = max(key.values())  # type: ignore[type-var]  # keys of one ecosystem compare with each other
-    best = next(package.version for package in packages if key[package.version] == top)
+    # Two spellings can be one version: 1.0 and 1.0.0.
+    best = max(version for version, one in key.items() if one == top)
     return tuple(package for package in packages if package.version == best)
 
 

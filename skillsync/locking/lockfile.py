@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillsync.hashing import Entry, File, Link, Tree, tree_hash
-from skillsync.schema import InvalidError, Table, hash_fault, line_fault, name_fault, path_fault, toml
+from skillsync.schema import InvalidError, Table, hash_fault, is_visible, line_fault, name_fault, path_fault, toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -71,6 +71,8 @@ def parse(content: bytes) -> Lockfile:
     seen: dict[str, str] = {}
     for entry in table.tables("provider"):
         provider = _provider(entry)
+        if not provider.skills:
+            raise InvalidError(entry.path, f"{provider.key} has no skill")
         if provider.key in providers:
             raise InvalidError(entry.path, f"{provider.key} is there twice")
         providers[provider.key] = provider
@@ -84,11 +86,15 @@ def parse(content: bytes) -> Lockfile:
 def _provider(entry: Table) -> LockedProvider:
     entry.only(("ecosystem", "name", "version", "skill"))
     return LockedProvider(
-        ecosystem=_checked(entry, "ecosystem", lambda text: None if _ECOSYSTEM.fullmatch(text) else "is none"),
+        ecosystem=_checked(entry, "ecosystem", _ecosystem_fault),
         name=_checked(entry, "name", line_fault),
         version=_checked(entry, "version", line_fault),
         skills=tuple(_skill(skill) for skill in entry.tables("skill")),
     )
+
+
+def _ecosystem_fault(text: str) -> str | None:
+    return None if _ECOSYSTEM.fullmatch(text) else "is not an ecosystem's name: lower-case letters"
 
 
 def _skill(entry: Table) -> LockedSkill:
@@ -143,7 +149,7 @@ def _value(entry: Entry) -> str:
 
 def _quoted(text: str) -> str:
     """Return a TOML basic string; what a terminal or a reviewer would not see as it is, is escaped."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
+    if is_visible(text) and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(_escaped(character) for character in text) + '"'
 
@@ -151,6 +157,6 @@ def _quoted(text: str) -> str:
 def _escaped(character: str) -> str:
     if character in _ESCAPES:
         return _ESCAPES[character]
-    if character.isprintable():
+    if is_visible(character):
         return character
     return f"\\u{ord(character):04X}" if ord(character) <= 0xFFFF else f"\\U{ord(character):08X}"  # noqa: PLR2004

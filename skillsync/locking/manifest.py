@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from skillsync.schema import InvalidError, Table, line_fault, name_fault, path_fault, toml
@@ -113,8 +114,8 @@ def _literal(pattern: str) -> int:
 def parse(content: bytes, ecosystems: Mapping[str, Ecosystem]) -> Manifest:
     """Read the manifest's bytes. Raises MalformedError for text that is no TOML, InvalidError for a wrong value."""
     table = toml(content)
-    table.only(_KEYS)
     table.version(1, default=1)
+    table.only(_KEYS)
     known = table.texts("ecosystems")
     for index, name in enumerate(known or ()):
         if name not in ecosystems:
@@ -135,17 +136,17 @@ def _targets(table: Table) -> tuple[str, ...]:
         return (DEFAULT_TARGET,)
     if not written:
         raise InvalidError(table.key("targets"), "is empty", "leave it out for `.agents/skills`")
-    targets: list[str] = []
-    for index, text in enumerate(written):
-        key = f"{table.key('targets')}[{index}]"
-        target = text.rstrip("/")
+    targets = tuple(text.rstrip("/") for text in written)
+    for index, target in enumerate(targets):
         if fault := path_fault(target) or line_fault(target):
-            raise InvalidError(key, f"`{text}` {fault}", "name a directory below the project, such as `.claude/skills`")
-        for other in targets:
-            if f"{target}/".startswith(f"{other}/") or f"{other}/".startswith(f"{target}/"):
-                raise InvalidError(key, f"`{text}` lies in `{other}`, or the other way round", "leave one of them out")
-        targets.append(target)
-    return tuple(targets)
+            hint = "name a directory below the project, such as `.claude/skills`"
+            raise InvalidError(f"{table.key('targets')}[{index}]", f"`{written[index]}` {fault}", hint)
+    # Part by part, what lies in a directory comes right after it.
+    for outer, inner in pairwise(sorted(targets, key=lambda target: target.split("/"))):
+        if f"{inner}/".startswith(f"{outer}/"):
+            reason = f"`{inner}` lies in `{outer}`" if inner != outer else f"`{inner}` is there twice"
+            raise InvalidError(table.key("targets"), reason, "leave one of them out")
+    return targets
 
 
 def _providers(table: Table, ecosystems: Mapping[str, Ecosystem]) -> dict[str, tuple[Rule, ...]]:
@@ -154,14 +155,13 @@ def _providers(table: Table, ecosystems: Mapping[str, Ecosystem]) -> dict[str, t
 
 
 def _rules(table: Table, ecosystem: Ecosystem) -> list[Rule]:
-    rules: list[Rule] = []
+    rules: dict[str, Rule] = {}
     for name in table.data:
         rule = _rule(table, name, ecosystem)
-        for other in rules:
-            if other.pattern == rule.pattern:
-                raise InvalidError(rule.key, f"names the same provider as `{other.key}`", "keep one of them")
-        rules.append(rule)
-    return rules
+        other = rules.setdefault(rule.pattern, rule)
+        if other is not rule:
+            raise InvalidError(rule.key, f"names the same provider as `{other.key}`", "keep one of them")
+    return list(rules.values())
 
 
 def _rule(table: Table, name: str, ecosystem: Ecosystem) -> Rule:

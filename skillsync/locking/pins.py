@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from skillsync.discovery.environment import Environment, NoEnvironment
 from skillsync.errors import Code, Problem
 from skillsync.locking.choice import missing_provider
+from skillsync.locking.manifest import FILE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,9 +50,15 @@ def vanished(
     for ecosystem in sorted({key.partition(":")[0] for key in pinned}):
         wanted = [key for key in sorted(pinned) if key.startswith(f"{ecosystem}:") and _is_wanted(key, manifest)]
         environment = read.get(ecosystem)
-        if not wanted or ecosystem not in ecosystems:
+        if not wanted:
             continue
-        if isinstance(environment, NoEnvironment):
+        if ecosystem not in ecosystems:
+            yield Problem(
+                code=Code.ENVIRONMENT_NOT_FOUND,
+                message=f"this skillsync does not know the ecosystem {ecosystem}, and {', '.join(wanted)} is pinned",
+                hint=f"upgrade skillsync, or leave {ecosystem} out with `ecosystems` in {FILE_NAME}",
+            )
+        elif isinstance(environment, NoEnvironment):
             yield environment.problem.as_error()
         elif environment is None or not environment.packages:
             yield Problem(
@@ -80,4 +87,4 @@ def _missing(
         exact = manifest.rules is not None and any(rule.is_exact for rule in manifest.governing(ecosystem.NAME, name))
         # An exact name in the manifest has its own problem already.
         if key not in found and name in environment.named and not exact:
-            yield missing_provider(key, "the project's dependency files", ecosystem)
+            yield missing_provider(key, "a dependency file of the project", ecosystem)

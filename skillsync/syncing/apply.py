@@ -166,9 +166,8 @@ class _Transaction:
                 self._swap(change)
             self._swap_gitignore()
             if self._records:
-                filesystem.rename(
-                    _NEW + registry.FILE_NAME, registry.FILE_NAME, from_fd=self._staging, to_fd=self._fd
-                )
+                name = registry.FILE_NAME
+                filesystem.rename(_NEW + name, name, from_fd=self._staging, to_fd=self._fd)
         except BaseException:
             if not self._is_recorded():
                 self._roll_back()
@@ -201,9 +200,8 @@ class _Transaction:
         for path in paths:
             directory, _, file = path.rpartition("/")
             with open_directory(name, directory, dir_fd=self._fd) as fd:
-                mode = filesystem.permissions(file, fd)
-                self._undo.append(partial(self._set_permissions, name, path, mode))
-                filesystem.make_executable(file, fd)
+                back = partial(self._set_permissions, name, path, filesystem.permissions(file, fd))
+                self._do(partial(filesystem.make_executable, file, fd), back)
 
     def _set_permissions(self, name: str, path: str, mode: int) -> None:
         directory, _, file = path.rpartition("/")
@@ -211,10 +209,14 @@ class _Transaction:
             filesystem.set_permissions(file, mode, fd)
 
     def _move(self, name: str, new: str, from_fd: int, to_fd: int) -> None:
+        back = partial(_move_back, new, name, to_fd, from_fd)
+        self._do(partial(filesystem.rename, name, new, from_fd=from_fd, to_fd=to_fd), back)
+
+    def _do(self, step: Callable[[], None], back: Callable[[], None]) -> None:
         # Noted before it is done: an interruption can come right after it.
-        self._undo.append(partial(_move_back, new, name, to_fd, from_fd))
+        self._undo.append(back)
         try:
-            filesystem.rename(name, new, from_fd=from_fd, to_fd=to_fd)
+            step()
         except OSError:
             self._undo.pop()
             raise

@@ -6,7 +6,11 @@ trackable, which the packaging spec's "exclude .agents/" would not leave it.
 
 from __future__ import annotations
 
+import re
+
 FILE_NAME = ".gitignore"
+# Git knows no other end of a line than LF, and a CR before it.
+_LINE = re.compile(r".*\n|.+")
 _BEGIN = "# skillsync"
 _END = "# skillsync end"
 # Skillsync's own files, this one included: all of it can be made again from lock and packages.
@@ -18,10 +22,10 @@ def updated(text: str, owned: tuple[str, ...], *, enabled: bool) -> str:
 
     "" means that nothing is left, and the file goes.
     """
-    before, after = _around_block(text.splitlines(keepends=True))
+    before, after = _around_block(_LINE.findall(text))
     if not enabled:
         return "".join(before + after)
-    if before and not before[-1].endswith(("\n", "\r")):
+    if before and not before[-1].endswith("\n"):
         before[-1] += "\n"
     block = [_BEGIN, *_OWN, *(f"/{name}/" for name in owned), _END]
     return "".join([*before, *(f"{line}\n" for line in block), *after])

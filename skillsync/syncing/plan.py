@@ -52,6 +52,7 @@ class Directory:
 Disk = Absent | Twin | Other | Directory
 
 _NAMED = 5  # files in a message
+_CLAIMED = "a skill of another tool, by that tool's own registry,"
 
 
 class Drift(Enum):
@@ -175,7 +176,10 @@ def make(target: str, lock: Lockfile, state: State, *, force: bool) -> Plan:
         provider, skill = locked.get(name, (None, None))
         owner, digest = (provider.key, skill.hash) if provider and skill else (None, None)
         disk = state.disk.get(name, Absent())
-        row = None if name in state.foreign else rows.get(name)
+        row = rows.get(name)
+        if name in state.foreign:
+            # Even where nothing is there: what is written today would be the other tool's in the next plan.
+            row, disk = None, Other(_CLAIMED) if isinstance(disk, Absent) else disk
         verdict = decide(digest, owner, row, disk)
         facts = _Facts(name=name, provider=provider, skill=skill, row=row, disk=disk, modes=state.modes)
         if verdict.action is Action.UPDATE and facts.homeless:
@@ -304,8 +308,8 @@ class _Facts:
         if isinstance(self.disk, Twin):
             message = f"{path} can't be written: `{self.disk.name}` is there, a name equal but for case"
             return message, f"rename `{self.disk.name}`, or exclude {self.name} in agent-skills.toml"
-        what = f"{self.disk.what} " if isinstance(self.disk, Other) else ""
-        message = f"{path} is {what or 'a directory '}that skillsync did not write"
+        what = self.disk.what if isinstance(self.disk, Other) else "a directory"
+        message = f"{path} is {what} that skillsync did not write"
         return message, (
             f"move it away or exclude {self.name} in agent-skills.toml; "
             f"if skillsync wrote it and its registry was lost: rm -r '{path}'"
@@ -325,6 +329,8 @@ class _Facts:
     def _changed(self, path: str) -> tuple[str, str]:
         what = self._what_changed()
         message = f"{path} {what}" if self.skill else f"{path} is no longer locked, and {what}"
+        if self.homeless:
+            return message, "move it away, or remove it"
         return (
             message,
             "move your changes away; or `skillsync sync --force` discards them (first see --dry-run --force)",

@@ -6,6 +6,7 @@ A gem's row has the packaging spec's keys, so that the Ruby tool of that spec ca
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 FILE_NAME = ".agent-skills.yaml"
 VERSION = 1
+_NUMBER = re.compile("[1-9][0-9]*")
 _KEYS = ("gem", "ecosystem", "package", "version", "hash")
 
 Pairs = list[tuple[Node, Node]]
@@ -63,9 +65,9 @@ def parse(content: bytes) -> Registry:
         raise MalformedError(f"it is not YAML: {error.reason}", error.line, error.column) from None
     if not isinstance(root, Mapping):
         raise MalformedError("it is not a mapping", 1)
-    _refuse_aliases(root)
     values = _members(root, "")
     _check_version(values.pop("version", None))
+    _refuse_aliases(root)
     skills = values.pop("skills", None)
     if not isinstance(skills, Mapping):
         raise InvalidError("skills", "must be a mapping")
@@ -75,7 +77,8 @@ def parse(content: bytes) -> Registry:
 
 def _check_version(node: Node | None) -> None:
     text = node.text if isinstance(node, Scalar) else ""
-    if text.isdecimal() and text != str(VERSION) and len(text.lstrip("0")) >= len(str(VERSION)):
+    # Compared as text: a number of any length may stand there.
+    if _NUMBER.fullmatch(text) and (len(text), text) > (len(str(VERSION)), str(VERSION)):
         raise NewerError("version", f"is {text}, and this skillsync reads up to {VERSION}")
     if text != str(VERSION):
         raise InvalidError("version", f"must be {VERSION}")

@@ -42,15 +42,17 @@ _FROM_DRIFT = {
 
 def of_locked(provider: LockedProvider, skill: LockedSkill, row: Row | ForeignRow | None, *, is_there: bool) -> Status:
     """Return the state of a locked skill from lock, registry and existence."""
+    if isinstance(row, ForeignRow):
+        return Status.CONFLICT
     if not is_there:
-        return Status.MISSING if isinstance(row, Row) else Status.LOCKED
-    if not isinstance(row, Row) or row.owner != provider.key:
+        return Status.MISSING if row else Status.LOCKED
+    if row is None or row.owner != provider.key:
         return Status.CONFLICT
     return Status.INSTALLED if row.hash == skill.hash else Status.OUTDATED
 
 
 def of_verified(drift: Drift | None, row: Row | ForeignRow | None, disk: Disk) -> Status:
     """Return the state of a locked skill whose directory was read, from the plan's verdict."""
-    if isinstance(disk, Absent) and not isinstance(row, Row):
+    if isinstance(disk, Absent) and row is None:
         return Status.LOCKED
     return _FROM_DRIFT.get(drift, Status.INSTALLED) if drift else Status.INSTALLED

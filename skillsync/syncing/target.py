@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _LIMIT = 16 * 1024 * 1024
 _TRIES = 10
+_ROUNDS = 1000  # each of them ends another run, or its wait
 # Another tool's registry; what it owns is no more ours than a person's.
 _FOREIGN_REGISTRY = ".agent-context-skills.json"
 
@@ -79,7 +80,7 @@ def locate(project: str, names: tuple[str, ...], *, outside: bool) -> list[Targe
 def _unsafe(target: Target, others: list[Target], root: str, *, outside: bool) -> Problem | None:
     """Return why a target can't be one."""
     real = target.real
-    if real == root or root.startswith(f"{real}/"):
+    if real in {root, "/"} or root.startswith(f"{real}/"):
         return _problem(target, "leads to the project's own directory, or above it", "remove the link")
     if not target.path and not (outside and os.path.isdir(real)):
         return _problem(
@@ -111,35 +112,48 @@ def opened(target: Target) -> Iterator[int | None]:
 
 @contextmanager
 def held(target: Target, say: Callable[[str], None]) -> Iterator[int]:
-    """Open a target directory, making it if need be, and hold its lock; a directory left empty is removed again."""
-    made = _make(target)
-    try:
-        while True:
-            with open_directory(target.base, target.path) as fd:
-                if not filesystem.take_lock(fd, wait=False):
-                    say(f"waiting for another skillsync in {target.name}")
-                    filesystem.take_lock(fd, wait=True)
-                if not filesystem.is_gone(fd):
-                    yield fd
-                    return
-            made = _make(target)
-    finally:
-        for path in reversed(made):
-            # Not empty: it is in use, by us or by somebody else.
-            with suppress(OSError):
-                filesystem.remove_directory(f"{target.base}/{path}")
+    """Open a target directory, making it if need be, and hold its lock; a directory left empty is removed again.
+
+    Raises SkillsyncError if other runs make and remove it all the time.
+    """
+    made: list[str] = []
+    for _ in range(_ROUNDS):
+        made += _make(target)
+        with opened(target) as fd:
+            if fd is None:
+                continue
+            if not filesystem.take_lock(fd, wait=False):
+                say(f"waiting for another skillsync in {target.name}")
+                filesystem.take_lock(fd, wait=True)
+            if filesystem.is_gone(fd):
+                continue
+            try:
+                yield fd
+            finally:
+                # While the lock is held: a run that waits for it sees then that the directory is gone.
+                for path in reversed(made):
+                    # Not empty: it is in use, by us or by somebody else.
+                    with suppress(OSError):
+                        filesystem.remove_directory(f"{target.base}/{path}")
+            return
+    raise _busy(target)
 
 
 def _make(target: Target) -> list[str]:
-    """Make the directories that are missing, and return those."""
+    """Make the directories that are missing, and return those; another run may remove them meanwhile."""
     made = []
     parts = target.path.split("/") if target.path else []
     for count in range(1, len(parts) + 1):
         path = "/".join(parts[:count])
-        with suppress(FileExistsError):
+        with suppress(FileExistsError, FileNotFoundError):
             filesystem.make_directory(f"{target.base}/{path}")
             made.append(path)
     return made
+
+
+def _busy(target: Target) -> SkillsyncError:
+    message = f"{target.name} is being changed all the time"
+    return SkillsyncError(Problem(code=Code.BUSY, message=message, hint="run it again later", path=target.name))
 
 
 def read_state(fd: int | None, target: Target, lock: Lockfile) -> tuple[State, list[Problem]]:
@@ -179,8 +193,7 @@ def read_settled(target: Target, lock: Lockfile) -> tuple[State, list[Problem]]:
             rows = registry.Registry() if fd is None else read_registry(fd, target)
         if rows == found[0].registry:
             return found
-    message = f"{target.name} is being changed all the time"
-    raise SkillsyncError(Problem(code=Code.BUSY, message=message, hint="run it again later", path=target.name))
+    raise _busy(target)
 
 
 def glance(fd: int | None, target: Target, lock: Lockfile) -> State:
@@ -199,8 +212,12 @@ def _has_idle_script(found: Directory) -> bool:
 def _read_entry(fd: int, name: str, kind: Kind, target: Target) -> Disk:
     if kind is not Kind.DIRECTORY:
         return Other(kind.value)
-    with open_directory(name, dir_fd=fd) as inner:
-        return Directory(snapshot(inner, f"{target.name}/{name}"))
+    try:
+        with open_directory(name, dir_fd=fd) as inner:
+            return Directory(snapshot(inner, f"{target.name}/{name}"))
+    except FileNotFoundError:
+        # Of a run that is swapping it; who reads without the lock reads again.
+        return Absent()
 
 
 def read_registry(fd: int, target: Target) -> Registry:
@@ -235,17 +252,16 @@ def _unreadable(path: str, reason: str, hint: str, place: Place = (None, None)) 
 
 def _read_foreign(fd: int, target: Target) -> tuple[frozenset[str], list[Problem]]:
     """Return the names that another tool's registry claims."""
-    try:
+    with suppress(UnreadableError, ValueError, KeyError, TypeError, RecursionError):
         content = read_file(_FOREIGN_REGISTRY, _LIMIT, dir_fd=fd)
         if content is None:
             return frozenset(), []
-        return frozenset(json.loads(content)["skills"]), []
-    except (UnreadableError, ValueError, KeyError, TypeError, RecursionError):
-        path = f"{target.name}/{_FOREIGN_REGISTRY}"
-        message = f"{path} can't be read, so skillsync can't tell what the tool that wrote it owns"
-        return frozenset(), [
-            Problem(code=Code.REGISTRY_UNREADABLE, message=message, severity=Severity.WARNING, path=path)
-        ]
+        skills = json.loads(content)["skills"]
+        if isinstance(skills, dict | list):
+            return frozenset(skills), []
+    path = f"{target.name}/{_FOREIGN_REGISTRY}"
+    message = f"{path} can't be read, so skillsync can't tell what the tool that wrote it owns"
+    return frozenset(), [Problem(code=Code.REGISTRY_UNREADABLE, message=message, severity=Severity.WARNING, path=path)]
 
 
 def read_gitignore(fd: int, target: Target) -> str | None:

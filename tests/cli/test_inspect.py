@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import gems
+import projects
+import pytest
+from projects import LOCK, REGISTRY, SKILLS, Project, skill
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "app").gem("sus", "1.0.0", "testing").gem("bake", "1.0.0", "tasks")
+
+
+def states(project: Project, *options: str) -> dict[str, str]:
+    """Return the state of each skill, by `provider/skill`; `list` writes nothing."""
+    before = project.tree
+    report = project.run("list", "--format", "json", *options).json
+    assert project.tree == before
+    return {f"{one['name']}/{row['name']}": row["state"] for one in report["providers"] for row in one["skills"]}
+
+
+# The states
+
+
+def test_a_skill_is_available_then_locked_then_installed(project: Project) -> None:
+    for command, state in (("list", "available"), ("lock", "locked"), ("sync", "installed")):
+        project.done(command)
+        assert states(project) == states(project, "--verify") == {"bake/tasks": state, "sus/testing": state}
+
+
+def test_what_is_not_admitted_is_excluded(project: Project) -> None:
+    project.gem("sus", "1.1.0", "testing", "other").manifest('[providers.gem]\nsus = { exclude = ["other"] }\n')
+    assert states(project) == {"bake/tasks": "excluded", "sus/other": "excluded", "sus/testing": "available"}
+
+
+def test_what_was_installed_and_is_gone_is_missing(project: Project) -> None:
+    project.done("lock")
+    project.done("sync")
+    shutil.rmtree(project.installed("testing"))
+    assert states(project)["sus/testing"] == states(project, "--verify")["sus/testing"] == "missing"
+
+
+def test_what_the_lock_has_moved_on_from_is_outdated(project: Project) -> None:
+    project.done("lock")
+    project.done("sync")
+    project.change("sus", {"skills/testing/more.md": "more"}).done("lock")
+    assert states(project)["sus/testing"] == states(project, "--verify")["sus/testing"] == "outdated"
+
+
+def test_only_a_look_at_the_files_finds_what_was_modified_or_is_unsafe(project: Project) -> None:
+    project.done("lock")
+    project.done("sync")
+    project.write({f"{SKILLS}/testing/more.md": "mine"})
+    (project.gem_root("bake") / "skills/tasks/out").symlink_to("/etc/passwd")
+    assert states(project) == {"bake/tasks": "installed", "sus/testing": "installed"}
+    assert states(project, "--verify") == {"bake/tasks": "unsafe", "sus/testing": "modified"}
+
+
+def test_what_somebody_else_wrote_is_a_conflict(project: Project) -> None:
+    project.done("lock")
+    project.write({f"{SKILLS}/testing/SKILL.md": skill("testing")})
+    assert states(project)["sus/testing"] == states(project, "--verify")["sus/testing"] == "conflict"
+    project.write({REGISTRY: "version: 1\nskills:\n  testing:\n    gem: other\n", f"{SKILLS}/testing/SKILL.md": "mine"})
+    assert states(project)["sus/testing"] == states(project, "--verify")["sus/testing"] == "conflict"
+
+
+def test_a_name_of_two_providers_is_a_conflict(project: Project) -> None:
+    project.gem("other", "1.0.0", "testing")
+    assert states(project) == {"bake/tasks": "available", "other/testing": "conflict", "sus/testing": "conflict"}
+    result = project.run("list")
+    assert result.code == 3
+    assert "error[duplicate-skill]: " in result.err
+    project.manifest('[providers.gem]\nsus = "*"\n')
+    assert states(project) == {"bake/tasks": "excluded", "other/testing": "excluded", "sus/testing": "available"}
+
+
+def test_a_skill_that_cannot_be_read_is_invalid_beside_its_siblings(project: Project) -> None:
+    project.change("sus", {"skills/broken/SKILL.md": "broken"})
+    assert states(project) == {"bake/tasks": "available", "sus/broken": "invalid", "sus/testing": "available"}
+    assert project.run("list").code == 0
+    project.manifest('[providers.gem]\nsus = { skills = ["broken"] }\n')
+    assert project.run("list").code == 3
+
+
+def test_the_most_pressing_state_of_all_target_directories_counts(project: Project) -> None:
+    project.manifest('targets = [".agents/skills", ".claude/skills"]\n').done("lock")
+    project.done("sync")
+    shutil.rmtree(project.root / ".claude/skills/testing")
+    assert states(project) == {"bake/tasks": "installed", "sus/testing": "missing"}
+
+
+def test_what_only_the_lock_knows_is_listed_too(project: Project) -> None:
+    project.done("lock")
+    project.done("sync")
+    project.gem("sus", "2.0.0", "ruby-testing").drop("bake")
+    assert states(project) == {"bake/tasks": "installed", "sus/ruby-testing": "available", "sus/testing": "installed"}
+    report = project.run("list", "--format", "json").json
+    assert [(one["name"], one["version"], one["admitted"]) for one in report["providers"]] == [
+        ("bake", "1.0.0", True),
+        ("sus", "2.0.0", True),
+    ]
+    project.manifest('[providers.gem]\nsus = "*"\n')
+    report = project.run("list", "--format", "json").json
+    assert [(one["name"], one["admitted"]) for one in report["providers"]] == [("bake", False), ("sus", True)]
+
+
+def test_without_an_environment_the_lock_s_skills_are_listed_and_nothing_else_is_claimed(project: Project) -> None:
+    project.done("lock")
+    shutil.rmtree(project.root / "vendor")
+    result = project.run("list")
+    assert result.code == 3
+    assert result.out.splitlines()[-1] == "2 skills of 2 providers"
+    (project.root / LOCK).unlink()
+    result = project.run("list")
+    assert (result.code, result.out) == (3, "")
+    assert "error[environment-not-found]: " in result.err
+
+
+# What is shown
+
+
+def test_the_table_has_one_line_for_each_skill(project: Project) -> None:
+    text = "---\nname: testing\ndescription: >-\n  Write tests.\n\n  Use when " + "something " * 9 + "\n---\n"
+    project.change("sus", {"skills/testing/SKILL.md": text})
+    lines = project.done("list").out.splitlines()
+    assert lines == [
+        "read gem: vendor/bundle/ruby/3.1.0 (2 packages)",
+        "SKILL    STATE      PROVIDER        DESCRIPTION",
+        "tasks    available  gem:bake 1.0.0  About tasks.",
+        "testing  available  gem:sus 1.0.0   Write tests. Use when something something something somethi…",
+        "2 skills of 2 providers",
+    ]
+
+
+HOSTILE = "\x1b[31m\u202e\u200b\x07\x7f\x9b"
+
+
+@pytest.mark.parametrize("command", ["list", "list --verify", "show testing", "show evil", "lock", "lock --verbose"])
+def test_no_control_or_bidirectional_character_of_a_package_is_printed(project: Project, command: str) -> None:
+    quoted = "".join(f"\\U{ord(character):08x}" for character in HOSTILE)
+    project.change(
+        "sus",
+        {
+            "skills/testing/SKILL.md": f'---\nname: testing\ndescription: "x{quoted}"\n---\nText {HOSTILE}\n',
+            f"skills/testing/{HOSTILE}.md": "x",
+            f"skills/{HOSTILE}/SKILL.md": skill("other"),
+            f"skills/{HOSTILE}.md": "x",
+            "skills/evil/SKILL.md": f'---\nname: "evil{quoted}"\ndescription: x\n---\n',
+        },
+    )
+    for options in ((), ("--format", "json")):
+        result = project.run(*command.split(), *options)
+        for line in (result.out + result.err).splitlines():
+            assert line.isprintable()
+    project.done("lock")
+    project.done("sync")
+    for arguments in (("verify",), ("sync", "--check"), ("list",)):
+        project.installed(f"testing/{HOSTILE}.md").write_text("changed")
+        result = project.run(*arguments)
+        assert result.code in {0, 1, 3}
+        assert all(line.isprintable() for line in (result.out + result.err).splitlines())
+
+
+def test_a_skill_is_shown_with_its_files_and_its_text(project: Project) -> None:
+    project.change("sus", {"skills/testing/scripts/run": "#!/bin/sh\n", "skills/testing/a.md": "1"})
+    directory = project.gem_root("sus") / "skills/testing"
+    (directory / "b.md").symlink_to("a.md")
+    project.change("sus", {"skills/testing/SKILL.md": skill("testing", "\tIndented.\n")}).done("lock")
+    digest = projects.recomputed(directory)
+    result = project.done("show", "testing")
+    assert result.out.splitlines() == [
+        "testing (locked)",
+        "  provider     gem:sus 1.0.0",
+        "  path         skills/testing",
+        "  description  About testing.",
+        f"  locked       {digest}",
+        f"  provider has {digest}",
+        "  files",
+        "    SKILL.md  61 bytes",
+        "    a.md  1 byte",
+        "    b.md -> a.md",
+        "    scripts/run  10 bytes  [script]",
+        "",
+        "---",
+        "name: testing",
+        "description: About testing.",
+        "---",
+        "    Indented.",
+    ]
+    (shown,) = project.done("show", "testing", "--format", "json").json["skills"]
+    assert [one["path"] for one in shown["files"]] == ["SKILL.md", "a.md", "b.md", "scripts/run"]
+    assert shown["text"] == skill("testing", "\tIndented.\n")
+    assert (shown["state"], shown["hash"], shown["path"]) == ("locked", digest, "skills/testing")
+
+
+def test_a_name_of_two_providers_is_shown_of_both(project: Project) -> None:
+    project.gem("other", "1.0.0", "testing")
+    result = project.run("show", "testing", "--format", "json")
+    assert result.code == 3
+    assert [one["provider"] for one in result.json["skills"]] == ["gem:other", "gem:sus"]
+
+
+def test_what_is_wrong_with_a_skill_is_shown_with_it(project: Project) -> None:
+    (project.gem_root("sus") / "skills/testing/out").symlink_to("/etc/passwd")
+    assert "    out  UNSAFE: is a link that is absolute\n" in project.done("show", "testing").out
+    project.change("sus", {"skills/broken/SKILL.md": "broken"})
+    result = project.done("show", "broken")
+    assert result.out.startswith("broken (invalid)\n")
+    assert "warning[invalid-skill]: gem:sus 1.0.0: skills/broken/SKILL.md has no frontmatter" in result.err
+
+
+def test_what_only_the_lock_knows_is_shown_without_its_text(project: Project) -> None:
+    project.done("lock")
+    project.gem("sus", "2.0.0")
+    result = project.done("show", "testing")
+    assert "no copy that can be shown is installed" in result.out
+    (shown,) = project.done("show", "testing", "--format", "json").json["skills"]
+    assert (shown["path"], shown["files"], shown["text"]) == (None, [], None)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("testin", "did you mean `skillsync show testing`?"),
+        ("nix", "`skillsync list` shows what there is"),
+        ("../testing", "did you mean `skillsync show testing`?"),
+        ("", "`skillsync list` shows what there is"),
+    ],
+)
+def test_a_name_that_nobody_ships_is_an_error(project: Project, name: str, hint: str) -> None:
+    result = project.run("show", name)
+    assert (result.code, result.out) == (3, "")
+    assert result.err == f"error[skill-not-found]: no provider ships a skill `{name}`\n  hint: {hint}\n"
+
+
+def test_text_that_is_no_text_is_shown_as_far_as_it_is_one(project: Project) -> None:
+    content = b"\xef\xbb\xbf" + skill("testing").encode().replace(b"\n", b"\r\n") + b"\xff\0\r\nEnd.\r\n"
+    project.change("sus", {"skills/testing/SKILL.md": content})
+    lines = project.done("show", "testing").out.splitlines()
+    assert lines[-2:] == ["\\xff\\x00", "End."]
+    assert "---" in lines
+
+
+def test_a_long_text_is_shown_in_part(project: Project) -> None:
+    project.change("sus", {"skills/testing/SKILL.md": skill("testing", "x" * (1 << 21))})
+    (shown,) = project.done("show", "testing", "--format", "json").json["skills"]
+    assert len(shown["text"]) == 1 << 20
+    assert gems.skill("testing", "")[:20] in shown["text"]

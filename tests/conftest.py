@@ -1,0 +1,34 @@
+"""What holds for every test."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import gems
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# A test's time is bounded where the time is what it holds; the examples differ too much for one deadline.
+settings.register_profile("quick", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", settings.get_profile("quick"), max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nobodys_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let nothing of the person who runs the tests leak in: no home, no settings, no gems.
+
+    The gem environment is there and empty, so that no `ruby` is asked for it.
+    """
+    environ = gems.ruby_environ(tmp_path_factory.mktemp("home"))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ.keys() - environ.keys():
+            patch.delenv(name)
+        for name, value in environ.items():
+            if os.environ.get(name) != value:
+                patch.setenv(name, value)
+        yield
