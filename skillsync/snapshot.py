@@ -73,7 +73,7 @@ def shipped_faults(found: Snapshot) -> tuple[Fault, ...]:
 
 
 class _Enough(Exception):  # noqa: N818  # it ends the walk, it isn't an error
-    """The tree is beyond its limits: nothing more of it is read."""
+    """The tree has too many entries: nothing more of it is read."""
 
 
 def snapshot(fd: int, label: str, *, copy_to: int | None = None) -> Snapshot:
@@ -187,7 +187,7 @@ class _Walk:
     def _descend(self, fd: int, name: str, path: str, copy: _Copy | None, depth: int) -> None:
         if depth == MAX_DEPTH:
             self._fault(path, f"is more than {MAX_DEPTH} levels deep")
-            raise _Enough
+            return
         try:
             inner = os.open(name, DIRECTORY, dir_fd=fd)
         except OSError as error:

@@ -302,7 +302,7 @@ def fates(draw: st.DrawFn, *, kept: bool = False) -> Fate:
         lambda names: {name: _LEFT[name] for name in names}
     )
     directories = st.builds(lambda one, more: (layable({"SKILL.md": "# skill\n", **one, **more}),), content, extras)
-    others: st.SearchStrategy[Piece] = st.sampled_from(("a file", Link("nowhere"), Link("../../packages"), FIFO))
+    others: st.SearchStrategy[Piece] = st.sampled_from(("a file", Link("nowhere"), Link("../../../packages"), FIFO))
     absent = st.nothing() if kept else st.none()
     return Fate(shipped, row, draw(absent | directories | directories | others))
 

@@ -338,9 +338,10 @@ def test_a_tree_may_have_so_many_levels_and_no_more(root: Path) -> None:
     deepest = "d/" * (MAX_DEPTH - 1)
     lay(root, {f"{deepest}f": "x"})
     assert walked(root).faults == ()
-    lay(root, {f"{deepest}d/f": "x"})
+    lay(root, {f"{deepest}d/f": "x", "z/.venv/lib": "l"})
     found = walked(root)
     assert (found.hash, faults(found)) == (None, [(f"{deepest}d", f"is more than {MAX_DEPTH} levels deep")])
+    assert found.runtime == ("z/.venv",)
 
 
 def fill(root: Path, count: int) -> None:

@@ -76,8 +76,20 @@ def test_a_name_of_two_providers_is_a_conflict(project: Project) -> None:
     result = project.run("list")
     assert result.code == 3
     assert "error[duplicate-skill]: " in result.err
+    project.gem("third", "1.0.0", "testing").manifest('[providers.gem]\nsus = "*"\nother = "*"\n')
+    found = states(project)
+    assert (found["other/testing"], found["sus/testing"], found["third/testing"]) == (
+        "conflict",
+        "conflict",
+        "excluded",
+    )
     project.manifest('[providers.gem]\nsus = "*"\n')
-    assert states(project) == {"bake/tasks": "excluded", "other/testing": "excluded", "sus/testing": "available"}
+    found = states(project)
+    assert (found["other/testing"], found["sus/testing"], found["third/testing"]) == (
+        "excluded",
+        "available",
+        "excluded",
+    )
 
 
 def test_a_skill_that_cannot_be_read_is_invalid_beside_its_siblings(project: Project) -> None:
@@ -92,7 +104,8 @@ def test_the_most_pressing_state_of_all_target_directories_counts(project: Proje
     project.manifest('targets = [".agents/skills", ".claude/skills"]\n').done("lock")
     project.done("sync")
     shutil.rmtree(project.root / ".claude/skills/testing")
-    assert states(project) == {"bake/tasks": "installed", "sus/testing": "missing"}
+    shutil.rmtree(project.installed("tasks"))
+    assert states(project) == {"bake/tasks": "missing", "sus/testing": "missing"}
 
 
 def test_what_only_the_lock_knows_is_listed_too(project: Project) -> None:
@@ -123,6 +136,16 @@ def test_without_an_environment_the_lock_s_skills_are_listed_and_nothing_else_is
 
 
 # What is shown
+
+
+def test_the_hash_is_the_lock_s(project: Project) -> None:
+    def hashes() -> dict[str, str | None]:
+        report = project.done("list", "--format", "json").json
+        return {row["name"]: row["hash"] for one in report["providers"] for row in one["skills"]}
+
+    assert hashes() == {"tasks": None, "testing": None}
+    project.manifest('[providers.gem]\nsus = "*"\n').done("lock")
+    assert hashes() == {"tasks": None, "testing": projects.recomputed(project.gem_root("sus") / "skills/testing")}
 
 
 def test_the_table_has_one_line_for_each_skill(project: Project) -> None:
@@ -212,7 +235,9 @@ def test_what_is_wrong_with_a_skill_is_shown_with_it(project: Project) -> None:
     project.change("sus", {"skills/broken/SKILL.md": "broken"})
     result = project.done("show", "broken")
     assert result.out.startswith("broken (invalid)\n")
+    assert "  path         no copy that can be shown is installed\n" in result.out
     assert "warning[invalid-skill]: gem:sus 1.0.0: skills/broken/SKILL.md has no frontmatter" in result.err
+    assert project.done("show", "tasks").err == ""
 
 
 def test_what_only_the_lock_knows_is_shown_without_its_text(project: Project) -> None:

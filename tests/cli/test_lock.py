@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 import gems
 import projects
 import pytest
-from projects import HOME, LOCK, MANIFEST, REGISTRY, SKILLS, Project, skill
+from projects import HOME, LOCK, MANIFEST, REGISTRY, Project, skill
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-HERE = "vendor/bundle/ruby"
 
 
 @pytest.fixture
@@ -440,12 +438,14 @@ def test_without_a_bundle_the_highest_version_counts_in_the_order_of_gems(tmp_pa
     assert project.locked == ["sus 0.9.0 testing"]
 
 
-def test_a_tree_for_another_ruby_is_not_mixed_in(project: Project) -> None:
+def test_trees_of_several_rubies_are_not_mixed(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = project.root / "vendor/bundle/ruby/3.4.0"
-    gems.write_gem(other, "sus", "1.0.0", gems.skills("for-another-ruby"))
-    project.write({"bin/ruby": ""})
+    gems.write_gem(other, "sus", "1.0.0", gems.skills("newer"))
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))  # no `ruby` says which is the active one
     project.done("lock")
-    assert project.locked in (["sus 1.0.0 testing"], ["sus 1.0.0 for-another-ruby"])
+    assert project.locked == ["sus 1.0.0 newer"]
 
 
 def test_git_and_path_gems_are_where_the_bundle_has_them(project: Project, tmp_path: Path) -> None:
@@ -473,7 +473,7 @@ def test_the_project_s_own_gem_is_no_provider_and_hides_no_dependency(project: P
     gemspec = 'Gem::Specification.new { |s| s.name = "app" }\n'
     own = "PATH\n  remote: .\n  specs:\n    app (0.1.0)\n      sus\n\n"
     project.write({"app.gemspec": gemspec, "Gemfile.lock": own + project.read("Gemfile.lock")})
-    project.write({f"skills/own/{SKILLS}/x": "", **gems.skills("own")})
+    project.write(gems.skills("own"))
     project.done("lock")
     assert project.locked == ["sus 1.0.0 testing"]
 

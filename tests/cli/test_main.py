@@ -26,7 +26,7 @@ COMMANDS = ("init", "list", "show", "lock", "sync", "verify")
 WRONG = [
     (),
     ("nix",),
-    ("--format", "json", "list"),
+    ("--quiet", "list"),
     ("show",),
     ("show", "one", "two"),
     ("list", "extra"),
@@ -56,22 +56,19 @@ def project(tmp_path: Path) -> Project:
 def test_wrong_usage_says_what_is_wrong_and_where_help_is(project: Project, arguments: tuple[str, ...]) -> None:
     before = project.tree
     result = project.run(*arguments)
-    # One of them asks for JSON, in the wrong place: even so it gets what it asked for.
-    said = json.loads(result.out)["problems"][0] if "json" in arguments else None
-    assert result.code == 2
-    assert said or (result.out == "" and result.err.startswith("error[usage]: "))
-    assert said or "\n  hint: " in result.err
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error[usage]: ")
+    assert "\n  hint: " in result.err
     assert project.tree == before
 
 
 @pytest.mark.parametrize("form", [("--format", "json"), ("--format=json",)], ids=" ".join)
-@pytest.mark.parametrize("arguments", [arguments for arguments in WRONG if arguments[-1:] != ("--project",)])
+@pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
 def test_wrong_usage_is_reported_as_json_where_json_was_asked_for(
     project: Project, arguments: tuple[str, ...], form: tuple[str, ...]
 ) -> None:
-    if any(argument.startswith("--format") for argument in arguments):
-        return  # what the last of two says is not what is tried here
-    result = project.run(*arguments, *form)
+    # First, so that nothing before it can take it for its own value: an option that misses one does.
+    result = project.run(*arguments[:1], *form, *arguments[1:])
     assert (result.code, result.codes, result.err) == (2, ["usage"], "")
 
 
@@ -227,6 +224,7 @@ def test_a_reader_that_has_gone_is_no_reason_for_a_traceback(project: Project, a
     assert (result.code, result.err) == (4, "")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="left out: no /dev/full, which is always full")
 @pytest.mark.parametrize("arguments", [("list",), ("list", "--format", "json"), ("--help",)])
 def test_a_full_disk_behind_standard_output_is_an_error_of_the_system(
     project: Project, arguments: tuple[str, ...]
@@ -266,7 +264,6 @@ def test_the_current_directory_may_be_gone(project: Project) -> None:
         ("sh", "-c", script, "sh", *projects.command(), "list"),
         cwd=project.root,
         capture_output=True,
-        env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(command_line.__file__)) + "/.."},
         check=False,
     )
     assert result.returncode == 4
@@ -313,8 +310,8 @@ def test_without_standard_output_it_does_its_work(project: Project, monkeypatch:
 
 
 @contextlib.contextmanager
-def running(project: Project, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Start a `sync` that has to wait for another run, which the test stands for."""
+def waiting(project: Project, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], Callable[[], None]]]:
+    """Start a `sync` that has to wait for another run, for which the test stands; yield it, and how to end that run."""
     project.done("lock")
     project.installed().mkdir(parents=True)
     directory = os.open(project.installed(), os.O_RDONLY)
@@ -330,26 +327,22 @@ def running(project: Project, *arguments: str) -> Iterator[subprocess.Popen[str]
         ) as process:
             assert process.stderr is not None
             assert process.stderr.readline() == f"waiting for another skillsync in {SKILLS}\n"
-            yield process
+            yield process, lambda: fcntl.flock(directory, fcntl.LOCK_UN)
     finally:
         os.close(directory)
 
 
 def test_a_second_run_waits_and_goes_on(project: Project) -> None:
-    with running(project) as process:
+    with waiting(project) as (process, end):
         assert process.poll() is None
-        holder = [int(name) for name in os.listdir("/proc/self/fd")] if os.path.isdir("/proc/self/fd") else []
-        for descriptor in holder:
-            with contextlib.suppress(OSError):
-                if os.path.sameopenfile(descriptor, os.open(project.installed(), os.O_RDONLY)):
-                    fcntl.flock(descriptor, fcntl.LOCK_UN)
+        end()
         out, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (0, "")
     assert f"1 added in {SKILLS}" in out
 
 
 def test_an_interrupt_ends_without_a_traceback(project: Project) -> None:
-    with running(project) as process:
+    with waiting(project) as (process, _):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (130, "")
@@ -358,7 +351,7 @@ def test_an_interrupt_ends_without_a_traceback(project: Project) -> None:
 
 
 def test_an_interrupt_has_its_json(project: Project) -> None:
-    with running(project, "--format", "json") as process:
+    with waiting(project, "--format", "json") as (process, _):
         process.send_signal(signal.SIGINT)
         out, _err = process.communicate(timeout=30)
     assert process.returncode == 130

@@ -39,18 +39,19 @@ def test_another_version_with_the_locked_content_will_do(tmp_path: Path, home: P
     project = locked(tmp_path, home)
     shutil.rmtree(home)
     gems.write_gem(home, "sus", "1.8.0", {"skills/testing/SKILL.md": NEW})
-    gems.write_gem(home, "sus", "1.10.0", gems.skills("testing"))
-    gems.write_gem(home, "sus", "1.11.0", {"skills/testing/SKILL.md": NEW})
+    gems.write_gem(home, "sus", "1.10.0", {"skills/testing/SKILL.md": NEW})
+    gems.write_gem(home, "sus", "1.11.0", gems.skills("testing"))
     project.done("sync")
     assert project.installed("testing/SKILL.md").read_text() == gems.skill("testing")
 
 
 def test_the_locked_version_is_refused_if_its_content_changed_and_no_other_has_it(tmp_path: Path, home: Path) -> None:
     project = locked(tmp_path, home)
-    gems.write_files(home / "gems/sus-1.9.0", {"skills/testing/SKILL.md": NEW})
-    gems.write_gem(home, "sus", "2.0.0", {"skills/testing/SKILL.md": NEW})
+    gems.write_files(home / "gems/sus-1.9.0", {"skills/testing/locked.md": "1.9"})
+    gems.write_gem(home, "sus", "1.10.0", {"skills/testing/SKILL.md": NEW, "skills/testing/newer.md": "1.10"})
     result = project.run("sync", "--format", "json")
     assert (result.code, result.codes) == (3, ["content-changed"])
+    assert result.json["problems"][0]["message"].endswith(": added locked.md")
     assert not project.installed("testing").exists()
 
 

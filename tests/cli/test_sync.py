@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import gems
 import projects
 import pytest
-from projects import HOME, LOCK, REGISTRY, SKILLS, Project, Result, skill
+from projects import LOCK, REGISTRY, SKILLS, Project, Result, skill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -877,4 +877,3 @@ def test_a_refused_run_leaves_no_directory_behind(fresh: Project) -> None:
     fresh.uninstall("sus")
     assert fresh.run("sync").code == 3
     assert not (fresh.root / ".agents").exists()
-    assert HOME in fresh.tree

@@ -569,7 +569,7 @@ def test_an_absent_or_empty_staging_directory_is_no_matter(setup: Installation) 
 class Busy:
     """A target directory in which everything that can be done has to be done, again and again from the start."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, adds: bool = True) -> None:
         self.start = Installation(root / "start")
         for name in ("gone", "lost", "row", "script", "used"):
             self.start.ship(name, {"run": "#!/bin/sh\n", "sub/f": f"1 {name}"})
@@ -585,14 +585,15 @@ class Busy:
         self.start.ship("used", {"f": "2", "new/l": Link("../f"), "run": "#!/bin/sh\n"}, version="2.0.0")
         lay(self.start.installed / "used", {"sub/.venv/lib": "l", ".git/HEAD": "h"})
         self.start.ship("row", {"run": "#!/bin/sh\n", "sub/f": "1 row"}, version="2.0.0")
-        self.start.ship("fresh", {"a/b": "1", "run": "#!/bin/sh\n"})
+        if adds:
+            self.start.ship("fresh", {"a/b": "1", "run": "#!/bin/sh\n"})
         (self.start.installed / "script/run").chmod(0o644)
         self._root = root
         self.before = content(self.start.installed, times=True)
         done = self.again()
         self.work = Cut(-1)
         assert self.work.run(done) is None
-        assert {change.action for change in self.start.plan().changes} == set(Action)
+        assert {change.action for change in self.start.plan().changes} >= set(Action) - {Action.ADD}
         self.after = content(done.installed)
         self.written = {name: walked(self.start.copy_of(name)).hash for name in self.start.providers}
 
@@ -634,8 +635,12 @@ def busy(tmp_path: Path) -> Busy:
 
 @pytest.mark.parametrize(
     ("error", "after", "calls"),
-    [(OSError, False, Cut.CALLS), (KeyboardInterrupt, True, Cut.CHANGES | {"open"})],
-    ids=["failure", "interruption"],
+    [
+        (OSError, False, Cut.CALLS),
+        (KeyboardInterrupt, False, frozenset({"rename", "fchmod"})),
+        (KeyboardInterrupt, True, Cut.CHANGES | {"open"}),
+    ],
+    ids=["failure", "interruption-before", "interruption-after"],
 )
 def test_whatever_ends_a_run_leaves_all_as_it_was_or_done(
     busy: Busy, error: type[BaseException], calls: frozenset[str], *, after: bool
@@ -659,13 +664,45 @@ def test_whatever_ends_a_run_leaves_all_as_it_was_or_done(
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_run_that_is_killed_at_any_change_is_brought_to_its_end_by_the_next(busy: Busy, *, after: bool) -> None:
+def test_a_run_that_is_killed_at_any_change_is_brought_to_its_end_by_the_next(tmp_path: Path, *, after: bool) -> None:
+    busy = Busy(tmp_path, adds=False)
     for number, call in enumerate(busy.work.made):
         if call.split()[0] in Cut.CHANGES:
             setup = busy.again()
             assert isinstance(Cut(number, Killed, after=after, for_good=True).run(setup), Killed)
             busy.check_whole(setup)
             busy.check_done(setup)
+
+
+def test_what_somebody_made_since_a_run_was_killed_is_not_replaced_by_what_was_there_before(tmp_path: Path) -> None:
+    busy = Busy(tmp_path, adds=False)
+    setup = busy.again()
+    Cut(busy.work.made.index("rename new-used"), Killed, after=True, for_good=True).run(setup)
+    assert not (setup.installed / "used/.git").exists()
+    lay(setup.installed / "used", {".git/HEAD": "mine"})
+    setup.sync()
+    assert (setup.installed / "used/.git/HEAD").read_text() == "mine"
+    assert (setup.installed / "used/sub/.venv/lib").read_text() == "l"
+    assert os.listdir(setup.installed / "used/.git") == ["HEAD"]
+
+
+def test_a_registry_that_was_lost_since_a_run_was_killed_costs_no_skill(tmp_path: Path) -> None:
+    busy = Busy(tmp_path, adds=False)
+    setup = busy.again()
+    Cut(busy.work.made.index("rename gone"), Killed, after=True, for_good=True).run(setup)
+    assert not (setup.installed / "gone").exists()
+    (setup.installed / registry.FILE_NAME).unlink()
+    with pytest.raises(SkillsyncError):
+        setup.sync()
+    assert walked(setup.installed / "gone") == walked(busy.start.installed / "gone")
+
+
+def test_a_registry_that_can_not_be_read_leaves_what_a_killed_run_left(tmp_path: Path) -> None:
+    busy = Busy(tmp_path, adds=False)
+    setup = busy.again()
+    Cut(busy.work.made.index("rename gone"), Killed, after=True, for_good=True).run(setup)
+    lay(setup.installed, {registry.FILE_NAME: "<<<<<<< ours\n"})
+    assert [problem.code for problem in refused(setup)] == [Code.REGISTRY_UNREADABLE]
 
 
 def test_processes_that_run_at_once_end_as_one_would(tmp_path: Path) -> None:

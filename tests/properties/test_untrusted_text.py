@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+import yaml
+from builders import SHELVES, locked, locked_skill, quickly
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillsync import yaml_nodes
+from skillsync.discovery import skill
+from skillsync.errors import Code
+from skillsync.hashing import Link, tree_hash
+from skillsync.locking import lockfile, manifest
+from skillsync.locking.lockfile import Lockfile
+from skillsync.schema import InvalidError, MalformedError, hash_fault, line_fault, name_fault, path_fault
+from skillsync.syncing import registry
+from skillsync.syncing.registry import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from skillsync.schema import Place
+
+T = TypeVar("T")
+
+_SKILL = b"""\
+---
+name: ruby-testing
+description: >-
+  Tests Ruby code, and
+  "quotes": it.
+license: [MIT, {x: 'y'}]
+---
+# Text
+"""
+_MANIFEST = b"""\
+version = 1
+ecosystems = ["gem"]
+targets = [".agents/skills", ".claude/skills"]
+gitignore = false
+[providers.gem]
+sus = "*"
+bake = { version = ["~> 0.24", "!= 0.25"], skills = ["bake-*"], exclude = ["bake-old"], path = "lib/skills" }
+"async-*" = ">= 1.0"
+"""
+_LOCK = lockfile.dump(
+    Lockfile(
+        providers=(
+            locked("gem:sus", "testing", locked_skill("other", {"a/b.md": "x", "latest.md": Link("a/b.md")})),
+            locked("npm:@s/x", "third"),
+        )
+    )
+)
+_REGISTRY = b"""\
+---
+version: 1
+skills:
+  ruby-testing:
+    gem: sus
+    version: '1.0'
+    hash: blake3:00000000000000000000000000000000000000000000000000000000000000ff
+    note: |
+      two
+      lines
+  fastapi: {ecosystem: pypi, package: fastapi, version: 0.165.0}
+  foreign:
+    owner: [someone, ~]
+tool: !own x
+"""
+
+# What means something to one of the languages, or to whoever takes a text for a path.
+_PIECES = st.sampled_from(
+    [
+        *(b"\n", b"\r", b"\r\n", b"\t", b" ", b"  ", b"\0", b"\x7f", b"\x1b", b"\xff", b"\xc3", b"\xed\xa0\x80"),
+        *(b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xc2\x85", b"\xf0\x9f\x98\x80", b"\xff\xfe", b"\xef\xbf\xbe"),
+        *(b": ", b":", b"- ", b"? ", b"---\n", b"\n---\n", b"...\n", b"#", b" #", b"|\n", b">\n", b"%YAML 1.1\n---\n"),
+        *(
+            b"[",
+            b"]",
+            b"{",
+            b"}",
+            b",",
+            b"'",
+            b'"',
+            b"\\",
+            b"`",
+            b"@",
+            b"&a ",
+            b"*a",
+            b"!",
+            b"!!int ",
+            b"!!null ",
+            b"!x!",
+        ),
+        *(b'"\\ud800"', b'"\\U00110000"', b'"\\0"', b"'''", b'"""', b"=", b".", b"[[", b"]]", b"<<: ", b"=======\n"),
+        *(b"<<<<<<< x\n", b">>>>>>> x\n", b"[" * 300, b"{a: " * 300, b"{a=" * 300, b"- " * 300, b"a." * 3000),
+        *(
+            b"null",
+            b"true",
+            b"1e400",
+            b"9" * 400,
+            b"2001-01-01",
+            b"1",
+            b"2",
+            b"0",
+            b"-1",
+            b"nan",
+            b"0x1f",
+            b"..",
+            b"../",
+        ),
+        *(b"version", b"skills", b"gem", b"name", b"provider", b"a" * 5000, b" " * 5000, b"*" * 3000),
+    ]
+) | st.binary(max_size=8)
+
+
+@st.composite
+def _mutated(draw: st.DrawFn, document: bytes) -> bytes:
+    """Change a valid document here and there."""
+    content = document
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(content)))
+        end = min(len(content), start + draw(st.sampled_from([0, 0, 1, 2, 8, 60, len(document)])))
+        piece = draw(_PIECES | st.just(content[start:end] * 2))
+        content = content[:start] + piece + content[end:]
+    return content
+
+
+def _untrusted(document: bytes) -> st.SearchStrategy[bytes]:
+    return _mutated(document) | st.lists(_PIECES, max_size=12).map(b"".join) | st.binary(max_size=200)
+
+
+def _read(parse: Callable[[bytes], T], content: bytes) -> T | None:
+    place: Place = (None, None)
+    with quickly():
+        try:
+            return parse(content)
+        except MalformedError as error:
+            place = error.place
+        except InvalidError:
+            pass
+    assert all(number is None or number >= 1 for number in place)
+    return None
+
+
+@pytest.fixture(params=["libyaml", "python"])
+def _library(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Use both of PyYAML's parsers, which differ in what they let through."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "python":
+            patch.setattr(yaml_nodes, "_LOADER", yaml.BaseLoader)
+            patch.setattr(yaml_nodes, "_DUMPER", yaml.SafeDumper)
+        yield
+
+
+@given(_untrusted(_MANIFEST))
+def test_a_manifest_is_read_as_a_whole_or_refused(content: bytes) -> None:
+    found = _read(lambda text: manifest.parse(text, SHELVES), content)
+    if found:
+        assert not any(map(path_fault, found.targets))
+        for rule in (rule for rules in (found.rules or {}).values() for rule in rules):
+            assert not line_fault(rule.pattern)
+            assert not (rule.path and path_fault(rule.path))
+            rule.meets("1.0")
+            rule.admits("ruby-testing")
+
+
+@given(_untrusted(_LOCK))
+def test_a_lock_is_read_as_a_whole_or_refused(content: bytes) -> None:
+    found = _read(lockfile.parse, content)
+    if found:
+        for provider, locked_one in found.skills.values():
+            assert not line_fault(provider.name)
+            assert not name_fault(locked_one.name)
+            assert not any(map(path_fault, locked_one.tree))
+            assert locked_one.hash == tree_hash(locked_one.tree)
+        again = lockfile.parse(lockfile.dump(found))
+        assert again.skills == found.skills
+
+
+@pytest.mark.usefixtures("_library")
+@given(_untrusted(_REGISTRY))
+def test_a_registry_is_read_as_a_whole_or_refused(content: bytes) -> None:
+    found = _read(registry.parse, content)
+    if found:
+        assert not any(map(name_fault, found.rows))
+        for row in found.rows.values():
+            assert not isinstance(row, Row) or not line_fault(row.package)
+            assert not isinstance(row, Row) or row.hash is None or not hash_fault(row.hash)
+        written = registry.dump(found)
+        assert registry.parse(written) == found
+        assert registry.dump(registry.parse(written)) == written
+
+
+@pytest.mark.usefixtures("_library")
+@given(_untrusted(_SKILL))
+def test_frontmatter_is_read_or_explained(content: bytes) -> None:
+    with quickly():
+        found = skill.parse(content, skill.about("gem:sus", "ruby-testing", "skills/ruby-testing/SKILL.md"))
+    for problem in found.problems:
+        assert problem.code is Code.INVALID_SKILL
+        assert problem.message
+        assert problem.line is not None
+        assert (
+            1
+            <= problem.line
+            <= content.count(b"\n")
+            + content.count(b"\r")
+            + content.count(b"\xc2\x85")
+            + (content.count(b"\xe2\x80") + 1)
+        )
+    assert bool(found.description.strip()) is not any(problem.is_error for problem in found.problems)
