@@ -165,9 +165,24 @@ def take_lock(fd: int, *, wait: bool) -> bool:
     return True
 
 
+def is_locked(fd: int) -> bool:
+    """Whether another run holds the lock of an open directory."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(fd, fcntl.LOCK_UN)
+    return False
+
+
 def is_gone(fd: int) -> bool:
     """Whether an open directory has been removed in the meantime."""
     return os.fstat(fd).st_nlink == 0
+
+
+def inode(fd: int) -> int:
+    """Return the number of an open file or directory, which stays when it is renamed."""
+    return os.fstat(fd).st_ino
 
 
 def exists(path: str) -> bool:

@@ -20,6 +20,7 @@ from skillsync.locking.pins import Pinned, pinned_by
 from skillsync.locking.resolver import Resolution, resolve
 from skillsync.syncing import target
 from skillsync.syncing.registry import Row
+from skillsync.syncing.state import read_registry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +80,7 @@ def _installed(project: str, manifest: Manifest) -> Pinned:
     found: dict[str, set[str]] = {}
     for place in target.locate(project, manifest.targets, outside=True):
         with target.opened(place) as fd:
-            rows = target.read_registry(fd, place).rows if fd is not None else {}
+            rows = read_registry(fd, place).rows if fd is not None else {}
         for name, row in rows.items():
             if isinstance(row, Row):
                 found.setdefault(row.owner, set()).add(name)

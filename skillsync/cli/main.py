@@ -58,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     mode.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
     mode.add_argument("--check", action="store_true", help="do nothing; exit 1 if there is something to do")
     sync.add_argument("--force", action="store_true", help="discard local changes to skills that skillsync installed")
+    sync.add_argument("--no-wait", action="store_true", help="stop if another run holds a target directory (exit 4)")
     verify = _add(commands, "verify", _verify, "find every difference between lock, disk and packages; write nothing")
     verify.add_argument(
         "--scope",
@@ -117,13 +118,23 @@ def _sync(options: argparse.Namespace, project: str) -> Report:
     from skillsync.cli.sync import Mode, run
 
     mode = Mode.DRY_RUN if options.dry_run else Mode.CHECK if options.check else Mode.APPLY
-    return run(project, mode=mode, force=options.force, outside=options.allow_outside, say=_say)
+    busy = _refuse_to_wait if options.no_wait else _wait
+    return run(project, mode=mode, force=options.force, outside=options.allow_outside, busy=busy)
 
 
 def _verify(options: argparse.Namespace, project: str) -> Report:
     from skillsync.cli.verify import Scope, run
 
     return run(project, scope=Scope(options.scope), outside=options.allow_outside)
+
+
+def _wait(target: str) -> None:
+    _say(f"waiting for another skillsync in {target}")
+
+
+def _refuse_to_wait(target: str) -> None:
+    message = f"another skillsync is at work in {target}"
+    raise SkillsyncError(Problem(code=Code.BUSY, message=message, hint="run it again without --no-wait", path=target))
 
 
 def _say(text: str) -> None:

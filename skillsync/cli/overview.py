@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from skillsync.cli.project import load_lock, load_manifest
 from skillsync.cli.survey import Survey, survey
-from skillsync.errors import Code, Problem
+from skillsync.errors import Code, Problem, Severity
 from skillsync.filesystem import open_directory
 from skillsync.locking.lockfile import Lockfile
 from skillsync.locking.pins import pinned_by
 from skillsync.snapshot import Snapshot, shipped_faults, snapshot
 from skillsync.syncing import plan, status, target
+from skillsync.syncing.state import glance, read_settled
 from skillsync.syncing.status import Status
 
 if TYPE_CHECKING:
@@ -88,11 +89,13 @@ def _locked(
     order = list(Status)
     for place in target.locate(project, manifest.targets, outside=True):
         if verify:
-            state, said = target.read_settled(place, lock)
+            state, said = read_settled(place, lock)
             problems += said
         else:
             with target.opened(place) as fd:
-                state = target.glance(fd, place, lock)
+                state = glance(fd, place, lock)
+        if state.interrupted:
+            problems.append(_interrupted(place.name))
         for name, (provider, skill) in lock.skills.items():
             row, disk = state.registry.rows.get(name), state.disk.get(name, plan.Absent())
             if verify:
@@ -102,6 +105,12 @@ def _locked(
                 here = status.of_locked(provider, skill, row, is_there=not isinstance(disk, plan.Absent))
             found[name] = max(found.get(name, here), here, key=order.index)
     return found, problems
+
+
+def _interrupted(name: str) -> Problem:
+    message = f"a sync of {name} was interrupted, or is at work"
+    hint = "`skillsync sync` completes or undoes it"
+    return Problem(code=Code.BUSY, message=message, hint=hint, severity=Severity.WARNING, path=name)
 
 
 def _candidate_rows(

@@ -15,7 +15,9 @@ from skillsync.cli.project import load_manifest, require_lock
 from skillsync.cli.report import Report
 from skillsync.locking.changes import Action, Change
 from skillsync.syncing import gitignore, plan, target
-from skillsync.syncing.apply import Source, Work, apply, check_source, needed, recover
+from skillsync.syncing.apply import Source, Work, apply, check_source, needed
+from skillsync.syncing.recovery import recover
+from skillsync.syncing.state import read_gitignore, read_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -34,8 +36,11 @@ class Mode(Enum):
     CHECK = "check"
 
 
-def run(project: str, *, mode: Mode, force: bool, outside: bool, say: Callable[[str], None]) -> Report:
-    """Plan and, unless the mode says otherwise, apply; `say` tells at once what can't wait for the report."""
+def run(project: str, *, mode: Mode, force: bool, outside: bool, busy: Callable[[str], None]) -> Report:
+    """Plan and, unless the mode says otherwise, apply.
+
+    `busy` is told the target directory that another run holds; it may raise, else that run is waited for.
+    """
     lock = require_lock(project)
     manifest = load_manifest(project)
     targets = target.locate(project, manifest.targets, outside=outside)
@@ -43,8 +48,8 @@ def run(project: str, *, mode: Mode, force: bool, outside: bool, say: Callable[[
         works: list[Work] = []
         problems: list[Problem] = []
         for place in targets:
-            fd = _open(stack, place, lock, mode, say)
-            state, warnings = target.read_state(fd, place, lock)
+            fd = _open(stack, place, lock, mode, busy)
+            state, warnings = read_state(fd, place, lock)
             made = plan.make(place.name, lock, state, force=force)
             works.append(Work(fd=fd, plan=made, gitignore=_gitignore(fd, place, made, manifest)))
             problems += (*warnings, *made.problems)
@@ -56,18 +61,18 @@ def run(project: str, *, mode: Mode, force: bool, outside: bool, say: Callable[[
     return _report(works, mode, lock, tuple(problems), refused=refused)
 
 
-def _open(stack: ExitStack, place: Target, lock: Lockfile, mode: Mode, say: Callable[[str], None]) -> int | None:
+def _open(stack: ExitStack, place: Target, lock: Lockfile, mode: Mode, busy: Callable[[str], None]) -> int | None:
     """Open a target directory as the mode needs it: what writes nothing takes no lock and makes no directory."""
     if mode is Mode.APPLY and (lock.skills or place.exists):
-        fd = stack.enter_context(target.held(place, say))
-        recover(fd, place.name)
+        fd = stack.enter_context(target.held(place, busy))
+        recover(fd, place)
         return fd
     return stack.enter_context(target.opened(place))
 
 
 def _gitignore(fd: int | None, place: Target, made: plan.Plan, manifest: Manifest) -> str | None:
     """Return what `.gitignore` has to become, None if it may stay as it is."""
-    before = None if fd is None else target.read_gitignore(fd, place)
+    before = None if fd is None else read_gitignore(fd, place)
     if before is None and not (made.owned and manifest.gitignore):
         return None
     after = gitignore.updated(before or "", made.owned, enabled=manifest.gitignore)

@@ -16,6 +16,7 @@ from skillsync.locking.changes import between
 from skillsync.locking.pins import pinned_by
 from skillsync.syncing import plan, target
 from skillsync.syncing.plan import Directory, Drift, DriftRow
+from skillsync.syncing.state import notes, read_settled
 
 if TYPE_CHECKING:
     from skillsync.errors import Problem
@@ -81,14 +82,14 @@ def run(project: str, *, scope: Scope, outside: bool) -> Report:
 
 def _compare_target(place: target.Target, lock: Lockfile, found: _Findings) -> None:
     """Compare one target directory with the lock."""
-    state, problems = target.read_settled(place, lock)
+    state, problems = read_settled(place, lock)
     made = plan.make(place.name, lock, state, force=False)
     read = [one.snapshot for name, one in state.disk.items() if name in lock.skills and isinstance(one, Directory)]
     found.skills += len(read)
     found.files += sum(len(one.tree) for one in read)
     found.problems += problems
     found.drift += [(place.name, row) for row in made.drift]
-    found.notes |= target.notes(place, made, lock)
+    found.notes |= notes(place, made, lock)
     if state.unowned:
         found.lines.append(report.printable(f"not skillsync's in {place.name}: {', '.join(state.unowned)}"))
 

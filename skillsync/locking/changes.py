@@ -40,9 +40,10 @@ class FileChanges:
 class Change:
     """One action on one skill.
 
-    `previous` is the provider that it belonged to, if it changes hands; `previous_version` the version that was
-    locked, if there was another. `carried` are the directories of people and agents inside an installed skill, which
-    move into its new directory.
+    `before` is the hash of the directory that is there now, None for nothing or what has none. `previous` is the
+    provider that it belonged to, if it changes hands; `previous_version` the version that was locked, if there was
+    another. `carried` are the directories of people and agents inside an installed skill, which move into its new
+    directory.
     """
 
     action: Action
@@ -50,6 +51,7 @@ class Change:
     provider: str
     version: str | None
     files: FileChanges = FileChanges()
+    before: str | None = None
     previous: str | None = None
     previous_version: str | None = None
     carried: tuple[str, ...] = ()

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 
 from skillsync import filesystem
 from skillsync.errors import Code, Problem, SkillsyncError
-from skillsync.filesystem import Kind, listing, open_directory
-from skillsync.hashing import parents
+from skillsync.filesystem import open_directory
 from skillsync.locking.changes import Action, Change, FileChanges, compare
-from skillsync.schema import name_fault
 from skillsync.snapshot import Snapshot, shipped_faults, snapshot
-from skillsync.syncing import gitignore, registry
-from skillsync.syncing.target import read_rows
+from skillsync.syncing import gitignore, journal, registry
+from skillsync.syncing.journal import NEW, OLD, STAGING, Step
+from skillsync.syncing.recovery import clear, make_parents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
     from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile
     from skillsync.syncing.plan import Plan
 
-STAGING = ".skillsync"
-_NEW = "new-"
-_OLD = "old-"
 _WRITES = frozenset({Action.ADD, Action.UPDATE})
 
 
@@ -111,7 +107,10 @@ def apply(works: list[Work], lock: Lockfile, sources: Mapping[str, Source]) -> N
             raise SkillsyncError(*problems)
         for transaction in transactions:
             transaction.stage_records()
+        # Whatever the journal speaks of is on the disk before the journal is.
         filesystem.flush_all()
+        for transaction in transactions:
+            transaction.write_journal()
         for transaction in transactions:
             transaction.commit()
 
@@ -123,6 +122,7 @@ class _Transaction:
         self._work = work
         self._fd = fd
         self._undo: list[Callable[[], None]] = []
+        self._inodes: dict[str, int] = {}
         self._staging = -1
 
     def begin(self) -> None:
@@ -135,13 +135,14 @@ class _Transaction:
         for change in self._work.written:
             provider, skill = lock.skills[change.skill]
             source = sources[change.skill]
-            name = _NEW + change.skill
+            name = NEW + change.skill
             filesystem.make_directory(name, self._staging)
             with (
                 open_directory(name, dir_fd=self._staging) as into,
                 open_directory(source.root, source.path) as fd,
             ):
                 found = snapshot(fd, f"{source.root}/{source.path}", copy_to=into)
+                self._inodes[change.skill] = filesystem.inode(into)
             if problem := _content_changed(provider, skill, source, found):
                 yield problem
 
@@ -149,10 +150,25 @@ class _Transaction:
         """Write what goes in after the skills: `.gitignore` and the registry."""
         if self._work.gitignore:
             content = self._work.gitignore.encode("utf-8", "surrogateescape")
-            filesystem.write_file(_NEW + gitignore.FILE_NAME, content, self._staging)
+            filesystem.write_file(NEW + gitignore.FILE_NAME, content, self._staging)
         if self._records:
             content = registry.dump(self._work.plan.registry)
-            filesystem.write_file(_NEW + registry.FILE_NAME, content, self._staging)
+            filesystem.write_file(NEW + registry.FILE_NAME, content, self._staging)
+
+    def write_journal(self) -> None:
+        """Say what is about to change: from here on the next run can tell what was done."""
+        rows = self._work.plan.registry.rows
+        steps = []
+        for change in self._work.plan.changes:
+            row = rows.get(change.skill)
+            new = row.hash if isinstance(row, registry.Row) and change.action in _WRITES else None
+            inode = self._inodes.get(change.skill, 0)
+            steps.append(Step(skill=change.skill, old=change.before, new=new, inode=inode))
+        content = journal.dump(steps, self._work.plan.registry)
+        filesystem.write_file(NEW + journal.FILE_NAME, content, self._staging)
+        filesystem.rename(NEW + journal.FILE_NAME, journal.FILE_NAME, from_fd=self._staging, to_fd=self._staging)
+        filesystem.flush(self._staging)
+        filesystem.flush(self._fd)
 
     @property
     def _records(self) -> bool:
@@ -167,7 +183,7 @@ class _Transaction:
             self._swap_gitignore()
             if self._records:
                 name = registry.FILE_NAME
-                filesystem.rename(_NEW + name, name, from_fd=self._staging, to_fd=self._fd)
+                filesystem.rename(NEW + name, name, from_fd=self._staging, to_fd=self._fd)
         except BaseException:
             if not self._is_recorded():
                 self._roll_back()
@@ -178,23 +194,23 @@ class _Transaction:
 
     def _is_recorded(self) -> bool:
         """Whether the registry has been replaced: undone after that, skills would no longer be what it says."""
-        return self._records and filesystem.kind(_NEW + registry.FILE_NAME, self._staging) is None
+        return self._records and filesystem.kind(NEW + registry.FILE_NAME, self._staging) is None
 
     def _swap(self, change: Change) -> None:
         name = change.skill
         if change.action is Action.REPAIR:
             self._repair(name, change.files.changed)
         if change.action in {Action.UPDATE, Action.REMOVE}:
-            self._move(name, _OLD + name, self._fd, self._staging)
+            self._move(name, OLD + name, self._fd, self._staging)
         if change.action in _WRITES:
-            self._move(_NEW + name, name, self._staging, self._fd)
+            self._move(NEW + name, name, self._staging, self._fd)
         for path in change.carried:
             self._carry(name, path)
 
     def _carry(self, name: str, path: str) -> None:
         """Move what people and agents made inside a skill from its old directory into the new one."""
-        _make_parents(name, path, self._fd)
-        self._move(f"{_OLD}{name}/{path}", f"{name}/{path}", self._staging, self._fd)
+        make_parents(name, path, self._fd)
+        self._move(f"{OLD}{name}/{path}", f"{name}/{path}", self._staging, self._fd)
 
     def _repair(self, name: str, paths: tuple[str, ...]) -> None:
         for path in paths:
@@ -226,9 +242,9 @@ class _Transaction:
         if self._work.gitignore is None:
             return
         if filesystem.kind(name, self._fd):
-            self._move(name, _OLD + name, self._fd, self._staging)
+            self._move(name, OLD + name, self._fd, self._staging)
         if self._work.gitignore:
-            self._move(_NEW + name, name, self._staging, self._fd)
+            self._move(NEW + name, name, self._staging, self._fd)
 
     def _roll_back(self) -> None:
         while self._undo:
@@ -244,7 +260,7 @@ class _Transaction:
             return
         try:
             if not self._undo:
-                _clear(self._staging)
+                clear(self._staging)
                 filesystem.remove_directory(STAGING, self._fd)
         finally:
             os.close(self._staging)
@@ -255,81 +271,3 @@ def _move_back(name: str, new: str, from_fd: int, to_fd: int) -> None:
     """Undo a move, if it was done."""
     if filesystem.kind(name, from_fd):
         filesystem.rename(name, new, from_fd=from_fd, to_fd=to_fd)
-
-
-def recover(fd: int, target: str) -> None:
-    """Put right what an interrupted run left in the staging directory.
-
-    Raises SkillsyncError if it isn't ours, or if the registry can't be read.
-    """
-    found = filesystem.kind(STAGING, fd)
-    if found is None:
-        return
-    if found is not Kind.DIRECTORY:
-        raise _not_ours(target, f"is {found.value}")
-    with open_directory(STAGING, dir_fd=fd) as staging:
-        entries = listing(staging)
-        for name in entries:
-            if not _is_staged(name):
-                raise _not_ours(target, f"holds `{filesystem.shown(name)}`")
-        removed = _removed(fd, target, entries)
-        for name, kind in entries.items():
-            if name.startswith(_OLD) and name not in removed:
-                _restore(name, kind, staging, fd)
-        _clear(staging)
-    filesystem.remove_directory(STAGING, fd)
-
-
-def _is_staged(name: str) -> bool:
-    """Whether a name in the staging directory is one that skillsync gives."""
-    rest = name.removeprefix(_NEW if name.startswith(_NEW) else _OLD)
-    return rest != name and (name_fault(rest) is None or rest in {gitignore.FILE_NAME, registry.FILE_NAME})
-
-
-def _removed(fd: int, target: str, entries: Iterable[str]) -> set[str]:
-    """Return the skills moved aside to be removed, by a run that got as far as saying so in the registry.
-
-    They may be half gone, and nobody's if they came back. Where the registry has been lost it tells nothing.
-    """
-    if filesystem.kind(registry.FILE_NAME, fd) is None:
-        return set()
-    rows = read_rows(fd, target).rows
-    skills = {name for name in entries if name_fault(name.removeprefix(_OLD)) is None}
-    return {name for name in skills if name.removeprefix(_OLD) not in rows}
-
-
-def _restore(name: str, kind: Kind, staging: int, fd: int) -> None:
-    """Bring back what was moved aside; where its place is taken, only what people and agents made inside it."""
-    original = name.removeprefix(_OLD)
-    if filesystem.kind(original, fd) is None:
-        filesystem.rename(name, original, from_fd=staging, to_fd=fd)
-    elif kind is Kind.DIRECTORY:
-        with open_directory(name, dir_fd=staging) as old:
-            runtime = snapshot(old, name).runtime
-        for path in runtime:
-            if filesystem.kind(f"{original}/{path}", fd) is None:
-                _make_parents(original, path, fd)
-                filesystem.rename(f"{name}/{path}", f"{original}/{path}", from_fd=staging, to_fd=fd)
-
-
-def _make_parents(name: str, path: str, fd: int) -> None:
-    """Make the directories above a path inside a skill, as far as they are missing."""
-    for parent in parents(path):
-        if filesystem.kind(f"{name}/{parent}", fd) is None:
-            filesystem.make_directory(f"{name}/{parent}", fd)
-
-
-def _not_ours(target: str, what: str) -> SkillsyncError:
-    path = f"{target}/{STAGING}"
-    message = f"{path} {what}, which skillsync did not put there"
-    return SkillsyncError(
-        Problem(code=Code.UNMANAGED, message=message, hint=f"look at it, then move {path} away", path=path)
-    )
-
-
-def _clear(fd: int) -> None:
-    for name, kind in listing(fd).items():
-        if kind is Kind.DIRECTORY:
-            filesystem.remove_tree(name, fd)
-        else:
-            filesystem.remove_file(name, fd)

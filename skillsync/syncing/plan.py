@@ -128,10 +128,13 @@ def _unlocked(row: Row | ForeignRow | None, disk: Disk) -> Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftRow:
-    """One difference; `path` is relative to the skill's directory, None for the whole skill."""
+    """One difference; `path` is relative to the skill's directory, None for the whole skill.
+
+    `skill` is None where the whole target directory is meant.
+    """
 
     kind: Drift
-    skill: str
+    skill: str | None = None
     path: str | None = None
 
 
@@ -147,6 +150,7 @@ class State:
     unowned: tuple[str, ...] = ()
     foreign: frozenset[str] = frozenset()  # owned by another tool, as its own file says
     modes: bool = True  # whether the file system keeps executable bits
+    interrupted: bool = False  # whether a run has left its journal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +173,7 @@ def make(target: str, lock: Lockfile, state: State, *, force: bool) -> Plan:
     """Plan one target directory. `force` discards what was changed in owned skills, and touches nothing else."""
     changes: list[Change] = []
     problems: list[Problem] = []
-    drift: list[DriftRow] = []
+    drift = [DriftRow(kind=Drift.INTERRUPTED)] if state.interrupted else []
     rows = dict(state.registry.rows)
     locked = lock.skills
     for name in sorted({*locked, *rows}):
@@ -268,6 +272,7 @@ class _Facts:
             provider=owner,
             version=self.provider.version if self.provider else version,
             files=files,
+            before=self.disk.snapshot.hash if isinstance(self.disk, Directory) else None,
             previous=before if before != owner else None,
             carried=self._runtime if action is Action.UPDATE else (),
         )

@@ -1,0 +1,127 @@
+"""The journal: what a run is about to change, so that the next one can tell that run's work from anybody else's.
+
+Invariants: pure; written before the first swap, removed after all is done; it is text from a directory that comes with
+a repository, so it gives no right to what the registry or the directory's own number doesn't prove.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from skillsync.schema import InvalidError, MalformedError, Table, decode, hash_fault, name_fault
+from skillsync.syncing import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from skillsync.syncing.registry import Registry
+
+FILE_NAME = "journal"
+# The staging directory, and what its entries are named after: what comes, and what was moved aside.
+STAGING = ".skillsync"
+NEW = "new-"
+OLD = "old-"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One skill that changes: the hash that was there and the one that comes, None for nothing.
+
+    `inode` is the number of the staged directory, 0 where none comes: it stays with the directory when it is renamed,
+    and nobody can know it in advance.
+    """
+
+    skill: str
+    old: str | None
+    new: str | None
+    inode: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journal:
+    """The steps of one run, and the registry as it is when all are done."""
+
+    steps: tuple[Step, ...]
+    registry: Registry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the next run sees of one step.
+
+    `here` is the hash of the skill's directory, None if nothing is there; `inode` its number. `aside` tells whether
+    the old directory lies in the staging directory, `owned` whether the registry has a row for the skill now.
+    """
+
+    here: str | None
+    is_there: bool
+    inode: int
+    aside: bool
+    owned: bool
+
+
+class Settlement(Enum):
+    """What becomes of one step of an interrupted run."""
+
+    RESTORE = "restore"  # bring the old directory back
+    ADOPT = "adopt"  # the new directory is in its place: record it
+    LEAVE = "leave"  # nothing that is there was written by that run, or it is recorded already
+
+
+def settle(step: Step, found: Found) -> Settlement:
+    """Return what becomes of a step: done if its new directory is in place, else undone.
+
+    What the registry doesn't own is never brought back, and what can't be told from a person's work is left alone.
+    """
+    if not found.is_there:
+        return Settlement.RESTORE if found.aside and found.owned else Settlement.LEAVE
+    if step.new is not None and found.here == step.new and found.inode == step.inode:
+        return Settlement.ADOPT
+    return Settlement.LEAVE
+
+
+def parse(content: bytes) -> Journal:
+    """Read a journal's bytes. Raises MalformedError or InvalidError."""
+    try:
+        data = json.loads(decode(content))
+    except (ValueError, RecursionError):
+        raise MalformedError("it is not JSON") from None
+    if not isinstance(data, dict):
+        raise MalformedError("it is not an object")
+    table = Table(data)
+    table.version(VERSION)
+    table.only(("version", "steps", "registry"))
+    return Journal(
+        steps=tuple(_step(entry) for entry in table.tables("steps")),
+        registry=registry.parse(table.text("registry").encode("utf-8", "replace")),
+    )
+
+
+def _step(entry: Table) -> Step:
+    entry.only(("skill", "old", "new", "inode"))
+    skill = entry.text("skill")
+    if fault := name_fault(skill):
+        raise InvalidError(entry.key("skill"), fault)
+    inode = entry.data.get("inode")
+    if isinstance(inode, bool) or not isinstance(inode, int):
+        raise InvalidError(entry.key("inode"), "must be a number")
+    return Step(skill=skill, old=_hash(entry, "old"), new=_hash(entry, "new"), inode=inode)
+
+
+def _hash(entry: Table, name: str) -> str | None:
+    if entry.data.get(name) is None:
+        return None
+    text = entry.text(name)
+    if fault := hash_fault(text):
+        raise InvalidError(entry.key(name), fault)
+    return text
+
+
+def dump(steps: Iterable[Step], to_come: Registry) -> bytes:
+    """Return a journal's bytes."""
+    rows = [{"skill": step.skill, "old": step.old, "new": step.new, "inode": step.inode} for step in steps]
+    return json.dumps({"version": VERSION, "steps": rows, "registry": registry.dump(to_come).decode()}).encode()

@@ -1,0 +1,195 @@
+"""What is in a target directory: its registry, its skills, and the files that others keep beside them.
+
+Invariants: reads only; absent, empty, unreadable and foreign are four results; a run that is at work is waited for.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from blake3 import blake3
+
+from skillsync import filesystem
+from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
+from skillsync.filesystem import Kind, listing, open_directory, read_file
+from skillsync.hashing import SCHEME, File
+from skillsync.schema import InvalidError, MalformedError, NewerError, folded
+from skillsync.snapshot import snapshot
+from skillsync.syncing import gitignore, journal, registry
+from skillsync.syncing.journal import STAGING
+from skillsync.syncing.plan import Absent, Directory, Disk, Drift, Other, Plan, State, Twin
+from skillsync.syncing.target import busy_for_good, opened
+
+if TYPE_CHECKING:
+    from skillsync.locking.lockfile import Lockfile
+    from skillsync.schema import Place
+    from skillsync.syncing.registry import Registry
+    from skillsync.syncing.target import Target
+
+_LIMIT = 16 * 1024 * 1024
+_TRIES = 100
+_PAUSE = 0.05  # seconds, for a run that is at work
+# Another tool's registry; what it owns is no more ours than a person's.
+_FOREIGN_REGISTRY = ".agent-context-skills.json"
+
+
+def read_state(fd: int | None, target: Target, lock: Lockfile) -> tuple[State, list[Problem]]:
+    """Read what the plan has to know of a target directory, and what is to be warned of.
+
+    Raises SkillsyncError if the registry can't be read.
+    """
+    if fd is None:
+        return State(registry=registry.Registry(), disk={}), []
+    rows = read_registry(fd, target)
+    foreign, problems = _read_foreign(fd, target)
+    entries = listing(fd)
+    twins = {folded(name): name for name in entries if name not in lock.skills}
+    disk: dict[str, Disk] = {}
+    for name in {*lock.skills, *rows.rows}:
+        if name in lock.skills and name in twins:
+            disk[name] = Twin(filesystem.shown(twins[name]))
+        elif name in entries:
+            disk[name] = _read_entry(fd, name, entries[name], target)
+        else:
+            disk[name] = Absent()
+    idle = [one for one in disk.values() if isinstance(one, Directory) and _has_idle_script(one)]
+    modes = not idle or filesystem.keeps_modes(fd)
+    unowned = tuple(filesystem.shown(name) for name in entries if name not in disk and not name.startswith("."))
+    state = State(
+        registry=rows,
+        disk=disk,
+        unowned=unowned,
+        foreign=foreign,
+        modes=modes,
+        interrupted=_has_journal(fd),
+    )
+    return state, problems
+
+
+def _has_journal(fd: int) -> bool:
+    return filesystem.kind(f"{STAGING}/{journal.FILE_NAME}", fd) is not None
+
+
+def read_settled(target: Target, lock: Lockfile) -> tuple[State, list[Problem]]:
+    """Read a target directory without its lock, again until no other run is at work in it.
+
+    A run that is at work has a journal and the lock; an interrupted one has the journal alone. Raises SkillsyncError
+    if it never settles.
+    """
+    for _ in range(_TRIES):
+        with opened(target) as fd:
+            found = read_state(fd, target, lock)
+        with opened(target) as fd:
+            rows = registry.Registry() if fd is None else read_registry(fd, target)
+            interrupted = fd is not None and _has_journal(fd)
+            active = fd is not None and interrupted and filesystem.is_locked(fd)
+        if active:
+            time.sleep(_PAUSE)
+        elif (rows, interrupted) == (found[0].registry, found[0].interrupted):
+            return found
+    raise busy_for_good(target)
+
+
+def glance(fd: int | None, target: Target, lock: Lockfile) -> State:
+    """Read a target directory's registry and which locked skills are there, and none of their files."""
+    if fd is None:
+        return State(registry=registry.Registry(), disk={})
+    entries = listing(fd)
+    disk: dict[str, Disk] = {name: Other(entries[name].value) for name in lock.skills if name in entries}
+    return State(registry=read_registry(fd, target), disk=disk, interrupted=_has_journal(fd))
+
+
+def _has_idle_script(found: Directory) -> bool:
+    return any(facts.script and not facts.executable for facts in found.snapshot.facts.values())
+
+
+def _read_entry(fd: int, name: str, kind: Kind, target: Target) -> Disk:
+    if kind is not Kind.DIRECTORY:
+        return Other(kind.value)
+    try:
+        with open_directory(name, dir_fd=fd) as inner:
+            return Directory(snapshot(inner, f"{target.name}/{name}"))
+    except FileNotFoundError:
+        # Of a run that is swapping it; who reads without the lock reads again.
+        return Absent()
+
+
+def read_registry(fd: int, target: Target) -> Registry:
+    """Read the registry of an open target directory; an absent one is empty. Raises SkillsyncError."""
+    path = f"{target.name}/{registry.FILE_NAME}"
+    hint = "restore it from a backup; or remove it, and then the installed skills that the next sync names"
+    try:
+        content = read_file(registry.FILE_NAME, _LIMIT, dir_fd=fd)
+        return registry.Registry() if content is None else registry.parse(content)
+    except NewerError as error:
+        raise _unreadable(path, f"{error.key} {error.reason}", "upgrade skillsync") from None
+    except InvalidError as error:
+        raise _unreadable(path, f"{error.key} {error.reason}", hint) from None
+    except MalformedError as error:
+        raise _unreadable(path, error.reason, hint, error.place) from None
+    except UnreadableError as error:
+        raise _unreadable(path, str(error), hint) from None
+
+
+def _unreadable(path: str, reason: str, hint: str, place: Place = (None, None)) -> SkillsyncError:
+    line, column = place
+    message = f"{path} can't be read: {reason}"
+    return SkillsyncError(
+        Problem(code=Code.REGISTRY_UNREADABLE, message=message, hint=hint, path=path, line=line, column=column)
+    )
+
+
+def _read_foreign(fd: int, target: Target) -> tuple[frozenset[str], list[Problem]]:
+    """Return the names that another tool's registry claims."""
+    with suppress(UnreadableError, ValueError, KeyError, TypeError, RecursionError):
+        content = read_file(_FOREIGN_REGISTRY, _LIMIT, dir_fd=fd)
+        if content is None:
+            return frozenset(), []
+        skills = json.loads(content)["skills"]
+        if isinstance(skills, dict | list):
+            return frozenset(skills), []
+    path = f"{target.name}/{_FOREIGN_REGISTRY}"
+    message = f"{path} can't be read, so skillsync can't tell what the tool that wrote it owns"
+    return frozenset(), [Problem(code=Code.REGISTRY_UNREADABLE, message=message, severity=Severity.WARNING, path=path)]
+
+
+def read_gitignore(fd: int, target: Target) -> str | None:
+    """Return the text of `.gitignore`, None if there is none. Raises SkillsyncError for a link or anything odd."""
+    path = f"{target.name}/{gitignore.FILE_NAME}"
+    try:
+        content = read_file(gitignore.FILE_NAME, _LIMIT, dir_fd=fd)
+        return None if content is None else content.decode("utf-8", "surrogateescape")
+    except UnreadableError as error:
+        message = f"{path} can't be read: {error}"
+        hint = "make it a regular file, or set `gitignore = false` in agent-skills.toml"
+        raise SkillsyncError(Problem(code=Code.UNSAFE_TARGET, message=message, hint=hint, path=path)) from None
+
+
+def notes(target: Target, plan: Plan, lock: Lockfile) -> dict[str, str]:
+    """Say of a modified file, by its path in the project, when its line endings are all that differs.
+
+    A version control system that converts them is the usual cause, and no edit.
+    """
+    found: dict[str, str] = {}
+    for row in plan.drift:
+        if row.kind is not Drift.MODIFIED or row.skill not in lock.skills or row.path is None:
+            continue
+        locked = lock.skills[row.skill][1].tree.get(row.path)
+        if isinstance(locked, File):
+            content = _read_modified(target, row.skill, row.path)
+            if SCHEME + blake3(content.replace(b"\r\n", b"\n")).hexdigest() == locked.hash:
+                note = "only the line endings differ: tell git not to convert them, `* -text` in .gitattributes"
+                found[f"{target.name}/{row.skill}/{row.path}"] = note
+    return found
+
+
+def _read_modified(target: Target, skill: str, path: str) -> bytes:
+    directory, _, name = f"{skill}/{path}".rpartition("/")
+    try:
+        with open_directory(target.base, f"{target.path}/{directory}".lstrip("/")) as fd:
+            return read_file(name, _LIMIT, dir_fd=fd) or b""
+    except (OSError, UnreadableError):
+        return b""
