@@ -30,9 +30,11 @@ from skillsync.locking.choice import EVERYTHING, Candidate, Choice
 from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile
 from skillsync.snapshot import Facts, Fault, Snapshot, snapshot
 from skillsync.syncing import gitignore, plan, registry, target
-from skillsync.syncing.apply import Source, Work, apply, recover
+from skillsync.syncing.apply import Source, Work, apply
 from skillsync.syncing.plan import Directory
+from skillsync.syncing.recovery import recover
 from skillsync.syncing.registry import Row
+from skillsync.syncing.state import read_gitignore, read_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -216,7 +218,7 @@ class Installation:
     def state(self, lock: Lockfile | None = None) -> State:
         place = self.place
         with target.opened(place) as fd:
-            return target.read_state(fd, place, self.lock() if lock is None else lock)[0]
+            return read_state(fd, place, self.lock() if lock is None else lock)[0]
 
     def plan(self, lock: Lockfile | None = None, *, force: bool = False) -> Plan:
         wanted = self.lock() if lock is None else lock
@@ -226,12 +228,12 @@ class Installation:
         """Plan and apply, as the command does; raises what it refuses. `ignored` keeps the block of `.gitignore`."""
         wanted = self.lock() if lock is None else lock
         place = self.place
-        with target.held(place, say=lambda _: None) as fd:
-            recover(fd, place.name)
-            made = plan.make(place.name, wanted, target.read_state(fd, place, wanted)[0], force=force)
+        with target.held(place, busy=lambda _: None) as fd:
+            recover(fd, place)
+            made = plan.make(place.name, wanted, read_state(fd, place, wanted)[0], force=force)
             if made.problems:
                 raise SkillsyncError(*made.problems)
-            before = target.read_gitignore(fd, place) or ""
+            before = read_gitignore(fd, place) or ""
             after = gitignore.updated(before, made.owned, enabled=ignored)
             work = Work(fd=fd, plan=made, gitignore=None if after == before else after)
             apply([work], wanted, self.sources)

@@ -56,8 +56,8 @@ class Result:
 
     @property
     def drift(self) -> list[tuple[str, ...]]:
-        """The kind, skill and path (where there is one) of each difference, in a JSON report."""
-        return [(row["kind"], row["skill"], *([row["path"]] if "path" in row else [])) for row in self.json["drift"]]
+        """The kind of each difference, with its skill and its path where it has one, in a JSON report."""
+        return [tuple(row[key] for key in ("kind", "skill", "path") if key in row) for row in self.json["drift"]]
 
     @property
     def changes(self) -> list[tuple[str, str]]:

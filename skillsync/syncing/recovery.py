@@ -97,7 +97,8 @@ def _look(step: Step, rows: Mapping[str, object], entries: Mapping[str, Kind], f
         is_there=found is not None,
         inode=inode,
         aside=OLD + step.skill in entries,
-        owned=isinstance(rows.get(step.skill), Row),
+        # A registry that was lost meanwhile tells nothing, and a skill must not be lost with it.
+        owned=isinstance(rows.get(step.skill), Row) or filesystem.kind(registry.FILE_NAME, fd) is None,
     )
 
 

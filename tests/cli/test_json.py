@@ -32,7 +32,7 @@ ROWS: dict[str, tuple[set[str], set[str]]] = {  # what a row always has, and wha
     "environments": ({"ecosystem", "path", "packages"}, set()),
     "changes": ({"action", "skill", "provider", "version", "files"}, {"target"}),
     "not_admitted": ({"provider", "skills"}, set()),
-    "drift": ({"kind", "skill"}, {"path", "target"}),
+    "drift": ({"kind"}, {"skill", "path", "target"}),
     "problems": ({"code", "severity", "message"}, {"hint", "skill", "provider", "path", "line", "column"}),
 }
 PROVIDER = {"ecosystem", "name", "version", "admitted", "skills"}
@@ -94,6 +94,7 @@ def check_rows(command: str, report: Rows) -> None:
         assert ("target" in change) == command.startswith("sync")
     for row in report.get("drift", ()):
         assert row["kind"] in KINDS
+        assert ("skill" in row) == (row["kind"] != "interrupted")
         assert not row.get("path", "").startswith("/")
     for problem in report["problems"]:
         assert problem["severity"] in {"error", "warning"}

@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import gems
@@ -861,6 +862,49 @@ def test_runs_at_once_end_as_one(fresh: Project, tmp_path: Path) -> None:
     assert fresh.read(REGISTRY) == single.read(REGISTRY)
     assert sorted(os.listdir(fresh.installed())) == sorted(os.listdir(single.installed()))
     fresh.done("verify")
+
+
+STOPPED = """
+import os, sys
+from skillsync import filesystem
+from skillsync.cli.main import main
+usual, left = filesystem.rename, int(sys.argv[1])
+def rename(*names, **places):
+    global left
+    left -= 1
+    if left < 0:
+        os._exit(9)
+    usual(*names, **places)
+filesystem.rename = rename
+sys.exit(main(["sync"]))
+"""
+
+
+@pytest.mark.parametrize("renames", [0, 1, 2, 4])
+def test_a_run_that_was_cut_off_is_named_by_verify_and_settled_by_the_next(
+    project: Project, tmp_path: Path, renames: int
+) -> None:
+    update(project)
+    project.gem("new", "1.0.0", "added").drop("bake").done("lock")
+    project.write({f"{SKILLS}/mine/SKILL.md": "mine"})
+    undisturbed = Project(tmp_path / "undisturbed")
+    shutil.copytree(project.root, undisturbed.root, symlinks=True, dirs_exist_ok=True)
+    undisturbed.done("sync")
+    cut = subprocess.run((sys.executable, "-c", STOPPED, str(renames)), cwd=project.root, check=False)
+    assert cut.returncode == 9
+    before = project.tree
+    result = project.run("verify", "--scope", "installed", "--format", "json")
+    assert result.code == 1
+    assert (("interrupted",) in result.drift) == (renames > 0)  # the first one brings the journal
+    assert project.tree == before
+    project.done("sync")
+    assert project.read(REGISTRY) == undisturbed.read(REGISTRY)
+    assert project.installed().joinpath("mine/SKILL.md").read_text() == "mine"
+    found, wanted = (
+        {path: entry[2] for path, entry in projects.tree(one.installed()).items()} for one in (project, undisturbed)
+    )
+    assert found == wanted
+    project.done("verify")
 
 
 def test_what_is_there_of_a_stopped_run_that_is_not_skillsync_s_is_left_alone(fresh: Project) -> None:

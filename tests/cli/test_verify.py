@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from projects import Result
 
     from skillsync.syncing.registry import Registry
+    from skillsync.syncing.target import Target
 
 SCRIPT = "#!/bin/sh\n"
 
@@ -357,11 +358,11 @@ def test_what_was_just_synced_is_in_sync(
 def test_a_target_directory_that_changes_meanwhile_is_read_again_and_not_for_ever(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import skillsync.syncing.target as module
+    import skillsync.syncing.state as module
 
     usual, text, changes = module.read_registry, project.read(REGISTRY), 3
 
-    def changing(fd: int, place: module.Target) -> Registry:
+    def changing(fd: int, place: Target) -> Registry:
         nonlocal changes
         if changes:
             changes -= 1

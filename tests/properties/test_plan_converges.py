@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from skillsync.errors import SkillsyncError
 from skillsync.locking.changes import Action
 from skillsync.syncing import registry
-from skillsync.syncing.apply import STAGING
+from skillsync.syncing.journal import STAGING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,8 +18,11 @@ from skillsync.hashing import Link
 from skillsync.locking.changes import Action
 from skillsync.locking.lockfile import Lockfile
 from skillsync.syncing import registry
-from skillsync.syncing.apply import STAGING, Source, Work, apply, check_source, needed, recover
+from skillsync.syncing.apply import Source, Work, apply, check_source, needed
+from skillsync.syncing.journal import STAGING
+from skillsync.syncing.recovery import recover
 from skillsync.syncing.registry import Row
+from skillsync.syncing.state import read_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -453,7 +456,7 @@ def in_both(setup: Installation, lock: Lockfile) -> tuple[list[Work], list[int]]
     for place in places:
         lay(Path(place.real), {})
         fds.append(os.open(place.real, os.O_RDONLY))
-        made = plan.make(place.name, lock, target.read_state(fds[-1], place, lock)[0], force=False)
+        made = plan.make(place.name, lock, read_state(fds[-1], place, lock)[0], force=False)
         works.append(Work(fd=fds[-1], plan=made))
     return works, fds
 
@@ -513,7 +516,7 @@ def test_what_has_nothing_to_do_is_not_touched(setup: Installation) -> None:
 
 def recovered(setup: Installation) -> None:
     with filesystem.open_directory(str(setup.installed)) as fd:
-        recover(fd, SKILLS)
+        recover(fd, setup.place)
 
 
 @pytest.mark.parametrize(
@@ -569,7 +572,7 @@ def test_an_absent_or_empty_staging_directory_is_no_matter(setup: Installation) 
 class Busy:
     """A target directory in which everything that can be done has to be done, again and again from the start."""
 
-    def __init__(self, root: Path, *, adds: bool = True) -> None:
+    def __init__(self, root: Path) -> None:
         self.start = Installation(root / "start")
         for name in ("gone", "lost", "row", "script", "used"):
             self.start.ship(name, {"run": "#!/bin/sh\n", "sub/f": f"1 {name}"})
@@ -585,15 +588,14 @@ class Busy:
         self.start.ship("used", {"f": "2", "new/l": Link("../f"), "run": "#!/bin/sh\n"}, version="2.0.0")
         lay(self.start.installed / "used", {"sub/.venv/lib": "l", ".git/HEAD": "h"})
         self.start.ship("row", {"run": "#!/bin/sh\n", "sub/f": "1 row"}, version="2.0.0")
-        if adds:
-            self.start.ship("fresh", {"a/b": "1", "run": "#!/bin/sh\n"})
+        self.start.ship("fresh", {"a/b": "1", "run": "#!/bin/sh\n"})
         (self.start.installed / "script/run").chmod(0o644)
         self._root = root
         self.before = content(self.start.installed, times=True)
         done = self.again()
         self.work = Cut(-1)
         assert self.work.run(done) is None
-        assert {change.action for change in self.start.plan().changes} >= set(Action) - {Action.ADD}
+        assert {change.action for change in self.start.plan().changes} == set(Action)
         self.after = content(done.installed)
         self.written = {name: walked(self.start.copy_of(name)).hash for name in self.start.providers}
 
@@ -664,8 +666,7 @@ def test_whatever_ends_a_run_leaves_all_as_it_was_or_done(
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_run_that_is_killed_at_any_change_is_brought_to_its_end_by_the_next(tmp_path: Path, *, after: bool) -> None:
-    busy = Busy(tmp_path, adds=False)
+def test_a_run_that_is_killed_at_any_change_is_brought_to_its_end_by_the_next(busy: Busy, *, after: bool) -> None:
     for number, call in enumerate(busy.work.made):
         if call.split()[0] in Cut.CHANGES:
             setup = busy.again()
@@ -674,8 +675,7 @@ def test_a_run_that_is_killed_at_any_change_is_brought_to_its_end_by_the_next(tm
             busy.check_done(setup)
 
 
-def test_what_somebody_made_since_a_run_was_killed_is_not_replaced_by_what_was_there_before(tmp_path: Path) -> None:
-    busy = Busy(tmp_path, adds=False)
+def test_what_somebody_made_since_a_run_was_killed_is_not_replaced_by_what_was_there_before(busy: Busy) -> None:
     setup = busy.again()
     Cut(busy.work.made.index("rename new-used"), Killed, after=True, for_good=True).run(setup)
     assert not (setup.installed / "used/.git").exists()
@@ -686,8 +686,7 @@ def test_what_somebody_made_since_a_run_was_killed_is_not_replaced_by_what_was_t
     assert os.listdir(setup.installed / "used/.git") == ["HEAD"]
 
 
-def test_a_registry_that_was_lost_since_a_run_was_killed_costs_no_skill(tmp_path: Path) -> None:
-    busy = Busy(tmp_path, adds=False)
+def test_a_registry_that_was_lost_since_a_run_was_killed_costs_no_skill(busy: Busy) -> None:
     setup = busy.again()
     Cut(busy.work.made.index("rename gone"), Killed, after=True, for_good=True).run(setup)
     assert not (setup.installed / "gone").exists()
@@ -697,8 +696,7 @@ def test_a_registry_that_was_lost_since_a_run_was_killed_costs_no_skill(tmp_path
     assert walked(setup.installed / "gone") == walked(busy.start.installed / "gone")
 
 
-def test_a_registry_that_can_not_be_read_leaves_what_a_killed_run_left(tmp_path: Path) -> None:
-    busy = Busy(tmp_path, adds=False)
+def test_a_registry_that_can_not_be_read_leaves_what_a_killed_run_left(busy: Busy) -> None:
     setup = busy.again()
     Cut(busy.work.made.index("rename gone"), Killed, after=True, for_good=True).run(setup)
     lay(setup.installed, {registry.FILE_NAME: "<<<<<<< ours\n"})

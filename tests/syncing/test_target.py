@@ -14,9 +14,10 @@ from skillsync import filesystem
 from skillsync.errors import Code, Problem, Severity, SkillsyncError
 from skillsync.hashing import Link
 from skillsync.locking.lockfile import Lockfile
-from skillsync.syncing import plan, target
+from skillsync.syncing import plan, state, target
 from skillsync.syncing.plan import Absent, Directory, Other, State, Twin
 from skillsync.syncing.registry import Registry
+from skillsync.syncing.state import glance, notes, read_gitignore, read_settled, read_state
 from skillsync.syncing.target import Target, locate
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def test_a_target_that_is_a_link_inside_the_project_is_where_it_leads(
     lay(project, pieces)
     (found,) = locate(str(project), (SKILLS,), outside=False)
     assert found == Target(name=SKILLS, base=str(project), path=path)
-    with target.held(found, say=pytest.fail):
+    with target.held(found, busy=pytest.fail):
         assert (project / path).is_dir()
 
 
@@ -101,7 +102,7 @@ def test_a_target_that_leaves_the_project_is_refused_unless_the_person_allows_it
     (found,) = locate(str(project), (SKILLS,), outside=True)
     real = tmp_path / ("elsewhere/skills" if link == ".agents" else "elsewhere")
     assert found == Target(name=SKILLS, base=str(real), path="")
-    with target.held(found, say=pytest.fail) as fd:
+    with target.held(found, busy=pytest.fail) as fd:
         assert list(filesystem.listing(fd)) == os.listdir(real)
     assert (tmp_path / "elsewhere/skills").is_dir()
 
@@ -174,23 +175,23 @@ def test_a_target_that_is_not_there_is_none_for_who_reads(setup: Installation) -
 
 
 def test_a_directory_made_to_be_held_is_removed_if_nothing_came_into_it(setup: Installation) -> None:
-    with target.held(setup.place, say=pytest.fail):
+    with target.held(setup.place, busy=pytest.fail):
         assert setup.installed.is_dir()
     assert list(setup.project.iterdir()) == []
 
 
 def test_a_directory_that_was_there_or_is_in_use_stays(setup: Installation) -> None:
     lay(setup.project, {".agents": None})
-    with target.held(setup.place, say=pytest.fail):
+    with target.held(setup.place, busy=pytest.fail):
         pass
     assert [path.name for path in setup.project.iterdir()] == [".agents"]
-    with target.held(setup.place, say=pytest.fail):
+    with target.held(setup.place, busy=pytest.fail):
         lay(setup.installed, {"one": None})
     assert setup.installed.is_dir()
 
 
 def test_a_directory_is_removed_though_the_run_is_refused(setup: Installation) -> None:
-    with pytest.raises(SkillsyncError), target.held(setup.place, say=pytest.fail):
+    with pytest.raises(SkillsyncError), target.held(setup.place, busy=pytest.fail):
         raise SkillsyncError(Problem(code=Code.UNMANAGED, message="no"))
     assert list(setup.project.iterdir()) == []
 
@@ -198,12 +199,12 @@ def test_a_directory_is_removed_though_the_run_is_refused(setup: Installation) -
 def hold(setup: Installation, waiting: threading.Event, seen: list[bool]) -> threading.Thread:
     """Hold a target directory in another thread: tell when it waits, and then whether the directory is there."""
 
-    def say(text: str) -> None:
-        assert text == f"waiting for another skillsync in {SKILLS}"
+    def busy(name: str) -> None:
+        assert name == SKILLS
         waiting.set()
 
     def run() -> None:
-        with target.held(setup.place, say) as fd:
+        with target.held(setup.place, busy) as fd:
             seen.append(setup.installed.is_dir() and not filesystem.is_gone(fd))
 
     thread = threading.Thread(target=run)
@@ -214,7 +215,7 @@ def hold(setup: Installation, waiting: threading.Event, seen: list[bool]) -> thr
 @pytest.mark.parametrize("used", [True, False], ids=["", "removed-meanwhile"])
 def test_a_second_run_says_that_it_waits_and_goes_on_when_the_first_is_done(setup: Installation, *, used: bool) -> None:
     waiting, seen = threading.Event(), list[bool]()
-    with target.held(setup.place, say=pytest.fail):
+    with target.held(setup.place, busy=pytest.fail):
         if used:
             lay(setup.installed, {"one": None})
         second = hold(setup, waiting, seen)
@@ -237,7 +238,7 @@ def test_what_another_run_removes_while_it_is_opened_is_made_again(
             os.rmdir(path)
 
     monkeypatch.setattr(filesystem, "os", Meddled(mkdir=make))
-    with target.held(setup.place, say=pytest.fail):
+    with target.held(setup.place, busy=pytest.fail):
         assert setup.installed.is_dir()
     assert removals == []
     assert list(setup.project.iterdir()) == []
@@ -248,7 +249,7 @@ def test_a_directory_that_never_stays_is_busy(setup: Installation, monkeypatch: 
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
     monkeypatch.setattr(filesystem, "os", Meddled(mkdir=make))
-    with pytest.raises(SkillsyncError) as caught, target.held(setup.place, say=pytest.fail):
+    with pytest.raises(SkillsyncError) as caught, target.held(setup.place, busy=pytest.fail):
         pytest.fail("it was held")
     (problem,) = caught.value.problems
     assert (problem.code, problem.path, problem.message) == (
@@ -341,10 +342,10 @@ def test_a_glance_reads_no_skill(setup: Installation) -> None:
         setup.ship(name, {})
     lock = setup.lock()
     with target.opened(setup.place) as fd:
-        assert target.glance(fd, setup.place, lock) == State(registry=Registry(), disk={})
+        assert glance(fd, setup.place, lock) == State(registry=Registry(), disk={})
     lay(setup.installed, {"x": FIFO, "y": None, "mine": None})
     with target.opened(setup.place) as fd:
-        found = target.glance(fd, setup.place, lock)
+        found = glance(fd, setup.place, lock)
     assert found.disk == {"x": Other("neither a file nor a directory"), "y": Other("a directory")}
 
 
@@ -417,7 +418,7 @@ def test_another_tool_s_registry_that_makes_no_sense_is_warned_of(setup: Install
     setup.ship("x", {})
     lay(setup.installed, {".agent-context-skills.json": piece})
     with target.opened(setup.place) as fd:
-        found, (problem,) = target.read_state(fd, setup.place, setup.lock())
+        found, (problem,) = read_state(fd, setup.place, setup.lock())
     assert found.foreign == frozenset()
     assert (problem.code, problem.severity) == (Code.REGISTRY_UNREADABLE, Severity.WARNING)
     assert problem.path == f"{SKILLS}/.agent-context-skills.json"
@@ -430,20 +431,20 @@ def test_another_tool_s_registry_that_makes_no_sense_is_warned_of(setup: Install
 def test_the_user_s_lines_are_read_as_they_are(setup: Installation, piece: Piece, text: str) -> None:
     lay(setup.installed, {".gitignore": piece})
     with filesystem.open_directory(str(setup.installed)) as fd:
-        assert target.read_gitignore(fd, setup.place) == text
+        assert read_gitignore(fd, setup.place) == text
 
 
 def test_an_absent_gitignore_is_not_an_empty_one(setup: Installation) -> None:
     lay(setup.installed, {})
     with filesystem.open_directory(str(setup.installed)) as fd:
-        assert target.read_gitignore(fd, setup.place) is None
+        assert read_gitignore(fd, setup.place) is None
 
 
 @pytest.mark.parametrize("piece", [Link("../../.gitignore"), None, FIFO], ids=["link", "directory", "fifo"])
 def test_a_gitignore_that_is_no_file_is_refused(setup: Installation, piece: Piece) -> None:
     lay(setup.installed, {".gitignore": piece})
     with filesystem.open_directory(str(setup.installed)) as fd, pytest.raises(SkillsyncError) as caught:
-        target.read_gitignore(fd, setup.place)
+        read_gitignore(fd, setup.place)
     (problem,) = caught.value.problems
     assert (problem.code, problem.path) == (Code.UNSAFE_TARGET, f"{SKILLS}/.gitignore")
     assert "gitignore = false" in (problem.hint or "")
@@ -457,7 +458,7 @@ def test_a_directory_that_another_run_changes_is_read_again(
 ) -> None:
     setup.ship("x", {})
     lock = setup.lock()
-    before = target.read_state
+    before = read_state
 
     def write(fd: int | None, place: Target, wanted: Lockfile) -> tuple[State, list[Problem]]:
         found = before(fd, place, wanted)
@@ -465,8 +466,8 @@ def test_a_directory_that_another_run_changes_is_read_again(
         setup.sync()
         return found
 
-    monkeypatch.setattr(target, "read_state", write)
-    found, problems = target.read_settled(setup.place, lock)
+    monkeypatch.setattr(state, "read_state", write)
+    found, problems = read_settled(setup.place, lock)
     assert problems == []
     assert found == setup.state(lock)
     assert plan.make(SKILLS, lock, found, force=False).drift == ()
@@ -475,21 +476,21 @@ def test_a_directory_that_another_run_changes_is_read_again(
 def test_a_directory_that_never_settles_is_busy(setup: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     setup.ship("x", {})
     setup.sync()
-    monkeypatch.setattr(target, "read_state", lambda *_: (State(registry=Registry(), disk={}), []))
+    monkeypatch.setattr(state, "read_state", lambda *_: (State(registry=Registry(), disk={}), []))
     with pytest.raises(SkillsyncError) as caught:
-        target.read_settled(setup.place, setup.lock())
+        read_settled(setup.place, setup.lock())
     assert [problem.code for problem in caught.value.problems] == [Code.BUSY]
 
 
 def test_a_target_that_is_not_there_is_settled(setup: Installation) -> None:
-    assert target.read_settled(setup.place, Lockfile()) == (State(registry=Registry(), disk={}), [])
+    assert read_settled(setup.place, Lockfile()) == (State(registry=Registry(), disk={}), [])
 
 
 # Why a file differs
 
 
 def noted(setup: Installation) -> dict[str, str]:
-    return target.notes(setup.place, setup.plan(), setup.lock())
+    return notes(setup.place, setup.plan(), setup.lock())
 
 
 def test_a_file_that_differs_in_its_line_endings_alone_is_said_to(setup: Installation) -> None:
@@ -518,7 +519,7 @@ def test_what_can_not_be_read_again_has_no_note(setup: Installation) -> None:
     builders.take_away(setup.installed / "x/f")
     builders.take_away(setup.installed / "x/d")
     lay(setup.installed / "x", {"f": FIFO, "d": Link("/")})
-    assert target.notes(setup.place, made, lock) == {}
+    assert notes(setup.place, made, lock) == {}
 
 
 def test_a_note_is_found_in_a_target_outside_too(setup: Installation, tmp_path: Path) -> None:
@@ -531,7 +532,7 @@ def test_a_note_is_found_in_a_target_outside_too(setup: Installation, tmp_path: 
     setup.installed.symlink_to(tmp_path / "elsewhere")
     (place,) = locate(str(setup.project), (SKILLS,), outside=True)
     assert place.path == ""
-    assert list(target.notes(place, made, lock)) == [f"{SKILLS}/x/f"]
+    assert list(notes(place, made, lock)) == [f"{SKILLS}/x/f"]
 
 
 def test_no_descriptor_stays_open(setup: Installation) -> None:
@@ -540,6 +541,6 @@ def test_no_descriptor_stays_open(setup: Installation) -> None:
     before = len(os.listdir("/dev/fd"))
     setup.state()
     with ExitStack() as stack:
-        stack.enter_context(target.held(setup.place, say=pytest.fail))
+        stack.enter_context(target.held(setup.place, busy=pytest.fail))
     noted(setup)
     assert len(os.listdir("/dev/fd")) == before
