@@ -310,26 +310,63 @@ def test_without_standard_output_it_does_its_work(project: Project, monkeypatch:
 
 
 @contextlib.contextmanager
-def waiting(project: Project, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], Callable[[], None]]]:
-    """Start a `sync` that has to wait for another run, for which the test stands; yield it, and how to end that run."""
+def another_run(project: Project) -> Iterator[Callable[[], None]]:
+    """Hold the target directory as a run does that is at work; yield what ends it."""
     project.done("lock")
     project.installed().mkdir(parents=True)
     directory = os.open(project.installed(), os.O_RDONLY)
     fcntl.flock(directory, fcntl.LOCK_EX)
     try:
-        with subprocess.Popen(
+        yield lambda: fcntl.flock(directory, fcntl.LOCK_UN)
+    finally:
+        os.close(directory)
+
+
+def test_a_run_that_has_to_wait_says_so_at_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = []
+
+    def say(text: str) -> None:
+        said.append(text)
+        end()
+
+    with another_run(project) as end:
+        monkeypatch.setattr("skillsync.cli.main._say", say)
+        assert project.run("sync").code == 0
+    assert said == [f"waiting for another skillsync in {SKILLS}"]
+
+
+def test_a_run_that_may_not_wait_is_busy_and_changes_nothing(project: Project) -> None:
+    with another_run(project):
+        before = project.tree
+        result = project.run("sync", "--no-wait", "--format", "json")
+        assert (result.code, result.codes, result.json["problems"][0]["path"]) == (4, ["busy"], SKILLS)
+        # What writes nothing waits for nobody.
+        assert project.run("sync", "--check").code == 1
+        assert project.run("verify", "--scope", "installed").code == 1
+        assert project.tree == before
+    project.done("sync", "--no-wait")
+
+
+@contextlib.contextmanager
+def waiting(project: Project, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], Callable[[], None]]]:
+    """Start a `sync` that has to wait for another run; yield it, and what ends that run."""
+    with (
+        another_run(project) as end,
+        subprocess.Popen(
             (*projects.command(), "sync", *arguments),
             cwd=project.root,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-        ) as process:
-            assert process.stderr is not None
+        ) as process,
+    ):
+        assert process.stderr is not None
+        try:
             assert process.stderr.readline() == f"waiting for another skillsync in {SKILLS}\n"
-            yield process, lambda: fcntl.flock(directory, fcntl.LOCK_UN)
-    finally:
-        os.close(directory)
+            yield process, end
+        finally:
+            process.kill()
 
 
 def test_a_second_run_waits_and_goes_on(project: Project) -> None:

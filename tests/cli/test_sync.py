@@ -896,6 +896,9 @@ def test_a_run_that_was_cut_off_is_named_by_verify_and_settled_by_the_next(
     result = project.run("verify", "--scope", "installed", "--format", "json")
     assert result.code == 1
     assert (("interrupted",) in result.drift) == (renames > 0)  # the first one brings the journal
+    for options in ((), ("--verify",)):
+        listed = project.run("list", *options)
+        assert (listed.code, f"warning[busy]: a sync of {SKILLS} was interrupted" in listed.err) == (0, renames > 0)
     assert project.tree == before
     project.done("sync")
     assert project.read(REGISTRY) == undisturbed.read(REGISTRY)
