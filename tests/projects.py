@@ -201,6 +201,13 @@ class Project:
         return Result(done.returncode, (done.stdout or b"").decode(), (done.stderr or b"").decode())
 
 
+def content(root: Path, *, times: bool = False) -> dict[str, tuple[object, ...]]:
+    """What is below a directory: mode and content of each entry, and the time of what is no directory."""
+    found = tree(root)
+    del found["."]
+    return {path: entry if times and entry[0][0] != "d" else (entry[0], entry[2]) for path, entry in found.items()}
+
+
 def command() -> tuple[str, ...]:
     """Return the command line of the program, up to its own arguments."""
     return (sys.executable, "-m", "skillsync")

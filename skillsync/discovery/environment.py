@@ -68,8 +68,8 @@ class Environment:
     `packages` may hold several versions of one name, and several packages of one name and version: variants of it
     (platform gems), whose skills have to be the same. `sources` are the directories (or the dependency lock) that were
     read, as they are shown to people. `named` are the packages that the project's own dependency files name, installed
-    or not. `problems` are warnings: what could not be read on the way. `notes` are lines for --verbose: what was decided
-    on the way, such as which of several installed versions counts.
+    or not. `problems` are warnings: what could not be read on the way. `notes` are lines for --verbose: what was
+    decided on the way, such as which of several installed versions counts.
     """
 
     ecosystem: str

@@ -6,6 +6,7 @@ a staging directory that holds anything but skillsync's own names is not touched
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -123,7 +124,7 @@ def make_parents(name: str, path: str, fd: int) -> None:
 
 def _record(to_come: Registry, fd: int, staging: int) -> None:
     name = NEW + registry.FILE_NAME
-    if filesystem.kind(name, staging):
+    with suppress(FileNotFoundError):
         filesystem.remove_file(name, staging)
     filesystem.write_file(name, registry.dump(to_come), staging)
     filesystem.rename(name, registry.FILE_NAME, from_fd=staging, to_fd=fd)

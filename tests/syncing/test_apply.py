@@ -53,23 +53,16 @@ def actions(made: Plan) -> list[tuple[str, str]]:
     return [(change.action.value, change.skill) for change in made.changes]
 
 
-def content(root: Path, *, times: bool = False) -> dict[str, tuple[object, ...]]:
-    """What is below a directory: mode and content of each entry, and the time of what is no directory."""
-    found = projects.tree(root)
-    del found["."]
-    return {path: entry if times and entry[0][0] != "d" else (entry[0], entry[2]) for path, entry in found.items()}
-
-
 def rows(setup: Installation) -> Mapping[str, object]:
     return registry.parse((setup.installed / registry.FILE_NAME).read_bytes()).rows
 
 
 def refused(setup: Installation, lock: Lockfile | None = None, *, force: bool = False) -> list[Problem]:
     """Return why a run is refused, which may not have changed anything."""
-    before = content(setup.project, times=True)
+    before = projects.content(setup.project, times=True)
     with pytest.raises(SkillsyncError) as caught:
         setup.sync(lock, force=force)
-    assert content(setup.project, times=True) == before
+    assert projects.content(setup.project, times=True) == before
     return list(caught.value.problems)
 
 
@@ -81,7 +74,7 @@ def test_a_skill_is_added_with_its_row(setup: Installation) -> None:
         "x", {"a/f": "1", "run": Executable("#!/bin/sh\n"), "l": Link("a/f"), "empty": None, "a/__pycache__/f": ""}
     )
     assert actions(setup.sync()) == [("add", "x")]
-    assert content(setup.installed / "x") == {
+    assert projects.content(setup.installed / "x") == {
         "SKILL.md": ("-rw-r--r--", b"# x\n"),
         "a": ("drwxr-xr-x", None),
         "a/f": ("-rw-r--r--", b"1"),
@@ -149,11 +142,11 @@ def test_a_row_alone_is_recorded_or_forgotten(setup: Installation) -> None:
     setup.ship("x", {}, owner="pypi:sus", version="2.0.0")
     setup.drop("y")
     take_away(setup.installed / "y")
-    before = content(setup.installed / "x", times=True)
+    before = projects.content(setup.installed / "x", times=True)
     made = setup.sync()
     assert actions(made) == [("record", "x"), ("forget", "y")]
     assert made.changes[0].previous == "gem:sus"
-    assert content(setup.installed / "x", times=True) == before
+    assert projects.content(setup.installed / "x", times=True) == before
     assert rows(setup) == {
         "x": Row(ecosystem="pypi", package="sus", version="2.0.0", hash=walked(setup.copy_of("x")).hash)
     }
@@ -469,7 +462,7 @@ def test_all_targets_are_staged_before_the_first_is_changed(setup: Installation)
     with pytest.raises(SkillsyncError) as caught:
         apply(works, lock, setup.sources)
     assert [problem.code for problem in caught.value.problems] == [Code.CONTENT_CHANGED] * 2
-    assert content(setup.project).keys() == {".agents", SKILLS, ".claude", ".claude/skills"}
+    assert projects.content(setup.project).keys() == {".agents", SKILLS, ".claude", ".claude/skills"}
     setup.ship("x", {"f": "1"})
     apply(works, lock, setup.sources)
     assert walked(setup.project / ".claude/skills/x") == walked(setup.installed / "x")
@@ -591,12 +584,12 @@ class Busy:
         self.start.ship("fresh", {"a/b": "1", "run": "#!/bin/sh\n"})
         (self.start.installed / "script/run").chmod(0o644)
         self._root = root
-        self.before = content(self.start.installed, times=True)
+        self.before = projects.content(self.start.installed, times=True)
         done = self.again()
         self.work = Cut(-1)
         assert self.work.run(done) is None
         assert {change.action for change in self.start.plan().changes} == set(Action)
-        self.after = content(done.installed)
+        self.after = projects.content(done.installed)
         self.written = {name: walked(self.start.copy_of(name)).hash for name in self.start.providers}
 
     def again(self) -> Installation:
@@ -608,7 +601,7 @@ class Busy:
 
     def check_mine(self, setup: Installation) -> None:
         """What is project-authored is as it ever was."""
-        found = content(setup.installed, times=True)
+        found = projects.content(setup.installed, times=True)
         mine = ("mine", "README.md", "link")
         assert {path: found[path] for path in found if path.split("/")[0] in mine} == {
             path: self.before[path] for path in self.before if path.split("/")[0] in mine
@@ -625,7 +618,7 @@ class Busy:
     def check_done(self, setup: Installation) -> None:
         """The next run brings everything to the end, and the one after that has nothing to do."""
         setup.sync(ignored=True)
-        assert content(setup.installed) == self.after
+        assert projects.content(setup.installed) == self.after
         assert setup.plan().changes == ()
         self.check_mine(setup)
 
@@ -654,7 +647,7 @@ def test_whatever_ends_a_run_leaves_all_as_it_was_or_done(
             continue
         ended = Cut(number, error, after=after).run(setup)
         where = f"{number}: {call}"
-        left = content(setup.installed, times=True)
+        left = projects.content(setup.installed, times=True)
         busy.check_mine(setup)
         if left != busy.before:
             left = {path: (entry[0], entry[-1]) for path, entry in left.items() if path.split("/")[0] != STAGING}
@@ -718,5 +711,5 @@ def test_processes_that_run_at_once_end_as_one_would(tmp_path: Path) -> None:
     ended = [(process.communicate(timeout=60), process.returncode) for process in running]
     assert [code for _, code in ended] == [0] * 8, ended
     assert sum(out.startswith("+ add") for (out, _), _ in ended) == 1
-    assert content(together) == content(alone)
+    assert projects.content(together) == projects.content(alone)
     assert (together / SKILLS / registry.FILE_NAME).exists()
