@@ -46,7 +46,7 @@ def test_what_is_seen_as_it_is_is_printed_as_it_is() -> None:
         ("\u202eabc\u2066", "\\u202eabc\\u2066"),
         ("\u200b\ufeff\u2028", "\\u200b\\ufeff\\u2028"),
         ("\ufe0f\u3164\U000e0100", "\\ufe0f\\u3164\\U000e0100"),
-        ("\U000e0041", "\\U000e0041"),
+        ("\uffff\U000e0041", "\\uffff\\U000e0041"),
         ("\udcff", "\\udcff"),
     ],
 )
@@ -229,14 +229,14 @@ def test_what_is_not_known_of_a_problem_is_not_there() -> None:
 
 def test_the_json_is_ascii_and_readable_whatever_a_provider_or_the_disk_is_called() -> None:
     data = {"list": [{HOSTILE: [HOSTILE, 1, None, True]}], "text": HOSTILE}
-    text = to_json(Report(data=data, problems=(replace(FULL, message=HOSTILE, path=HOSTILE),)))
+    text = to_json(Report(data=data, problems=(replace(FULL, message=HOSTILE, hint=HOSTILE, path=HOSTILE),)))
     assert text.isascii()
     assert is_visible(text.replace("\n", ""))
     found = json.loads(text)
     whole = HOSTILE.replace("\udcff", "\\udcff")
     assert (found["text"], found["list"]) == (whole, [{whole: [whole, 1, None, True]}])
     assert found["problems"][0]["path"] == whole
-    assert found["problems"][0]["message"] == printable(HOSTILE)
+    assert found["problems"][0]["message"] == found["problems"][0]["hint"] == printable(HOSTILE)
     found["text"].encode()
 
 
@@ -259,8 +259,10 @@ def test_a_difference_of_a_whole_skill_has_no_path() -> None:
 
 
 def test_every_command_has_an_object_for_when_it_could_not_begin() -> None:
+    assert set(NOTHING) == {"init", "list", "show", "lock", "sync", "verify"}
     for data in NOTHING.values():
         assert json.loads(to_json(Report(data=data)))["problems"] == []
+    assert NOTHING["verify"] == {"ok": False, "checked": {"skills": 0, "files": 0, "providers": 0}, "drift": []}
 
 
 def test_the_exit_code_comes_from_what_is_reported() -> None:

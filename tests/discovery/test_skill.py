@@ -92,8 +92,8 @@ def test_what_stands_above_the_frontmatter_is_said(above: str, hint: str) -> Non
     "content", ["", "\n", "# Title\n\nText.\n", "name: x\n---\n", " ---\nname: x\n ---\n", "--- # x\n---\n"]
 )
 def test_a_file_without_frontmatter_is_said_to_have_none(content: str) -> None:
-    message, *_, hint = fault(content)
-    assert message == "has no frontmatter"
+    message, line, column, hint = fault(content)
+    assert (message, line, column) == ("has no frontmatter", 1, 1)
     assert hint is not None
     assert hint.startswith("begin it with `---`")
 
@@ -104,6 +104,7 @@ def test_frontmatter_without_an_end_is_said_to_have_none(content: str) -> None:
 
 
 def test_the_block_is_bounded() -> None:
+    assert BLOCK_LIMIT == 65_536
     filler = "x" * (BLOCK_LIMIT - len(f"name: {NAME}\ndescription: y\nx: \n"))
     fits = skill("description: y", f"x: {filler}")
     assert read(fits[:READ_SIZE]) == Frontmatter("y", ())
@@ -134,6 +135,7 @@ def test_an_unquoted_colon_in_a_value_is_explained_with_the_quoted_value() -> No
         26,
         'put the value in quotes: description: "Sets up work: goals first."',
     )
+    assert fault(skill("description: Sets up: x \t\r"))[3] == 'put the value in quotes: description: "Sets up: x"'
     assert fault(skill("description: Sets up:"))[3] == 'put the value in quotes: description: "Sets up:"'
     assert fault(skill('description: It\'s a "key": \\d'))[3] == (
         'put the value in quotes: description: "It\'s a \\"key\\": \\\\d"'

@@ -216,9 +216,10 @@ def test_a_name_that_is_not_admitted_or_not_valid_collides_with_nothing() -> Non
     assert look(None, one, candidate("gem:sus", BROKEN)) == list(BROKEN.problems)
 
 
-def test_each_name_that_collides_is_said() -> None:
-    problems = look(None, candidate("gem:a", "x", "y"), candidate("gem:b", "y", "x"))
-    assert [problem.skill for problem in problems] == ["x", "y"]
+def test_each_name_that_collides_is_said_in_one_order() -> None:
+    for skills in (("x", "y"), ("y", "x")):
+        problems = look(None, candidate("gem:b", *skills), candidate("gem:a", *skills))
+        assert [(problem.skill, problem.provider) for problem in problems] == [("x", "gem:a"), ("y", "gem:a")]
 
 
 def test_nothing_wrong_is_nothing_said() -> None:

@@ -65,6 +65,7 @@ def test_a_link_and_odd_paths_are_written_so_that_a_reviewer_sees_them() -> None
         "right\u202eleft": "x",
         "unseen\ufe0f\U000e0100\u3164": "x",
         "bell\x07del\x7f": "x",
+        "last\uffff": "x",
     }
     lock = Lockfile(providers=(locked("gem:sus", locked_skill("odd", files)),))
     text = dump(lock).decode()
@@ -76,6 +77,7 @@ def test_a_link_and_odd_paths_are_written_so_that_a_reviewer_sees_them() -> None
         r'"right\u202Eleft" = ',
         r'"unseen\uFE0F\U000E0100\u3164" = ',
         r'"bell\u0007del\u007F" = ',
+        r'"last\uFFFF" = ',
     ):
         assert written in text
     assert parse(text.encode()) == lock

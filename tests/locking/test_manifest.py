@@ -171,6 +171,12 @@ def test_a_target_inside_another_is_refused(targets: tuple[str, ...]) -> None:
         assert "`a`" in reason
 
 
+def test_a_target_that_is_there_twice_is_said_to_be() -> None:
+    hint = "leave one of them out"
+    assert fault('targets = ["a", "b", "a/"]') == ("targets", "`a` is there twice", hint)
+    assert fault('targets = ["a/b", "a"]') == ("targets", "`a/b` lies in `a`", hint)
+
+
 def test_targets_side_by_side_are_kept_in_order() -> None:
     targets = ("b", "a", "a-b", "a.b", "ab/a", "c/a", "c/b")
     assert rules(f"targets = {list(targets)}").targets == targets
