@@ -185,6 +185,8 @@ def test_text_that_is_no_yaml_is_named_with_its_place(text: str, expected: tuple
 )
 def test_an_escape_that_stands_for_no_character_is_an_error(text: str) -> None:
     assert fault(text).line == 1
+    assert fault(f"x: y\n{text}").line == 2
+    assert fault(f"{text}: {text}").line == 1
 
 
 def test_a_character_that_yaml_forbids_is_named() -> None:
@@ -248,7 +250,17 @@ def test_what_was_read_is_written_as_it_was(text: str, library: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["? \n: x", "a: {b: , c: }", "a: [!!null '', ~]", "a: !!null ''", "a: !!null |2", "{a}", "a: {? : }", "!!null : x"],
+    [
+        "? \n: x",
+        "a: {b: , c: }",
+        "a: [!!null '', ~]",
+        "a: !!null ''",
+        "a: !!null |2",
+        "{a}",
+        "a: {? : }",
+        "!!null : x",
+        "'': ''",
+    ],
 )
 def test_nothing_stays_nothing_wherever_it_stands(text: str) -> None:
     again = [node.is_null for node in walk(_read_again(text)) if isinstance(node, Scalar)]

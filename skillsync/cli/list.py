@@ -36,7 +36,7 @@ def run(project: str, *, verify: bool) -> Report:
             *report.table([*header, *cells]),
             *(size if cells else none),
         ],
-        details=list(report.ignored_lines(found.candidates)),
+        details=[*report.note_lines(found.environments), *report.ignored_lines(found.candidates)],
         data={
             "environments": report.environments_json(found.environments),
             "providers": [_shelf_json(shelf) for shelf in shelves],

@@ -50,7 +50,7 @@ def run(project: str, *, check: bool) -> Report:
         lines += _summary(found, resolution, stale=stale, check=check, is_there=old is not None)
     return Report(
         lines=lines,
-        details=list(report.ignored_lines(found.candidates)),
+        details=[*report.note_lines(found.environments), *report.ignored_lines(found.candidates)],
         data=_data(found, resolution, changes),
         problems=problems,
         drift=check and stale,

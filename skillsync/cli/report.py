@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from skillsync.errors import ExitCode, Problem, exit_code
-from skillsync.locking.changes import Action, Change
+from skillsync.locking.changes import Action, Change, FileChanges
 from skillsync.schema import is_visible
 
 if TYPE_CHECKING:
@@ -119,6 +119,12 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
+def note_lines(environments: Iterable[Environment]) -> Iterator[str]:
+    """Yield what was decided while the environments were read, for --verbose."""
+    for environment in environments:
+        yield from map(printable, environment.notes)
+
+
 def environments_json(environments: Iterable[Environment]) -> list[Json]:
     """Return what was read."""
     return [
@@ -163,6 +169,8 @@ def change_lines(change: Change, scripts: frozenset[str] = frozenset(), *, targe
     owner = f"{change.provider} {change.version}" if change.version else change.provider
     if change.previous_version:
         owner = f"{change.provider} {change.previous_version} -> {change.version}"
+    if change.action is Action.UPDATE and not target and change.files != FileChanges() and not change.previous_version:
+        owner += ", the same version with other content"
     if change.previous:
         owner += f", so far {change.previous}'s"
     name = f"{target}/{change.skill}" if target else change.skill
@@ -173,6 +181,8 @@ def change_lines(change: Change, scripts: frozenset[str] = frozenset(), *, targe
             yield printable(f"    {sign} {path}{mark}")
     for path in change.carried:
         yield printable(f"    {path} stays as it is")
+    for path in change.lost:
+        yield printable(f"    - {path}, which skillsync did not write")
 
 
 def not_admitted_lines(candidates: Iterable[Candidate]) -> Iterator[str]:

@@ -66,7 +66,7 @@ def _missing(provider: LockedProvider, skill: str, packages: Iterable[Package]) 
         hint = f"install {provider.version}, or run `skillsync lock`"
         code = Code.CONTENT_CHANGED
     else:
-        message = f"{provider.key} {provider.version} is locked and not installed"
+        message = f"{skill} can't be written: {provider.key} {provider.version} is locked and not installed"
         code = Code.MISSING_PROVIDER
         ecosystem = ECOSYSTEMS.get(provider.ecosystem)
         hint = f"run `{ecosystem.INSTALL}`" if ecosystem else "upgrade skillsync: it does not know this ecosystem"

@@ -16,6 +16,7 @@ from skillsync.errors import Code, Problem, Severity, SkillsyncError
 from skillsync.filesystem import open_directory
 from skillsync.locking.choice import Candidate, choose
 from skillsync.locking.examination import examine
+from skillsync.locking.manifest import FILE_NAME
 from skillsync.locking.pins import Pinned, vanished
 from skillsync.snapshot import snapshot
 
@@ -54,7 +55,8 @@ def read_environments(
             f"{name}: {', '.join(ECOSYSTEMS[name].MARKERS)}" for name in ECOSYSTEMS if name in allowed
         )
         message = f"nothing in {project} tells which packages it uses (looked for {looked_for or 'nothing'})"
-        hint = "run skillsync in the project's root, or name its ecosystems in agent-skills.toml"
+        line = f'ecosystems = ["{next(iter(ECOSYSTEMS))}"]'
+        hint = f"run skillsync in the project's root, or write `{line}` into {FILE_NAME}"
         raise SkillsyncError(Problem(code=Code.ENVIRONMENT_NOT_FOUND, message=message, hint=hint))
     return [ecosystem.read(project, os.environ) for ecosystem in active]
 

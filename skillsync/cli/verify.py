@@ -124,5 +124,6 @@ def _summary(found: _Findings, lock: Lockfile, scope: Scope, *, ok: bool) -> str
         return f"ok: {checked}" if lock.skills else f"ok: the lock has no skills; {checked}"
     if not found.drift:
         return f"failed: {checked}"
-    cure = "`skillsync lock`" if any(row.kind is Drift.STALE_LOCK for _, row in found.drift) else "`skillsync sync`"
-    return f"drift: {report.counted(len(found.drift), 'difference')}; {checked}; after review run {cure}"
+    stale = any(row.kind is Drift.STALE_LOCK for _, row in found.drift)
+    cure = "review it, then run `skillsync lock`" if stale else "`skillsync sync --dry-run` shows what a sync would do"
+    return f"drift: {report.counted(len(found.drift), 'difference')}; {checked}; {cure}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillsync.discovery.gem import ecosystem as gems
+from skillsync.discovery.npm import ecosystem as node_packages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillsync.discovery.environment import Ecosystem
 
-ECOSYSTEMS: Mapping[str, Ecosystem] = {gems.NAME: gems}
+ECOSYSTEMS: Mapping[str, Ecosystem] = {gems.NAME: gems, node_packages.NAME: node_packages}

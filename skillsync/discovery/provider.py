@@ -56,7 +56,7 @@ def look(package: Package, places: tuple[str, ...]) -> Provider:
     found: list[str] = []
     skills: list[FoundSkill] = []
     ignored: list[Ignored] = []
-    problems: list[Problem] = []
+    problems: list[Problem] = [*package.problems]
     for place in places:
         try:
             with open_directory(package.root, place) as fd:

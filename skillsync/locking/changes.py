@@ -43,7 +43,7 @@ class Change:
     `before` is the hash of the directory that is there now, None for nothing or what has none. `previous` is the
     provider that it belonged to, if it changes hands; `previous_version` the version that was locked, if there was
     another. `carried` are the directories of people and agents inside an installed skill, which move into its new
-    directory.
+    directory; `lost` are those that go with it.
     """
 
     action: Action
@@ -55,6 +55,7 @@ class Change:
     previous: str | None = None
     previous_version: str | None = None
     carried: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 def compare(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> FileChanges:
@@ -89,5 +90,5 @@ def between(old: Lockfile, new: Lockfile) -> Iterator[Change]:
             version=owner.version,
             files=compare(old_skill.tree if old_skill else {}, skill.tree if skill else {}),
             previous=old_provider.key if old_provider and moved else None,
-            previous_version=old_provider.version if old_provider and changed else None,
+            previous_version=old_provider.version if old_provider and changed and not moved else None,
         )

@@ -5,7 +5,7 @@ Invariants: pure; never depends on the order in which anything was found.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillsync.errors import Code, Problem, Severity
@@ -92,7 +92,9 @@ def _choice(
         return Choice(variants=_highest(packages, ecosystem), rule=None), [problem]
     admitted = [package for package in packages if rules and rules[0].meets(package.version)]
     if admitted:
-        return Choice(variants=_highest(admitted, ecosystem), rule=rules[0]), []
+        variants = _highest(admitted, ecosystem)
+        settled = len({package.version for package in admitted}) < len({package.version for package in packages})
+        return Choice(variants=_without_doubt(variants) if settled else variants, rule=rules[0]), []
     choice = Choice(variants=_highest(packages, ecosystem), rule=None)
     if not rules or not rules[0].is_exact:
         return choice, []
@@ -106,6 +108,15 @@ def _choice(
             path=FILE_NAME,
         )
     ]
+
+
+def _without_doubt(variants: tuple[Package, ...]) -> tuple[Package, ...]:
+    """Take from packages the doubt which version counts: the manifest's requirement says so."""
+    code = Code.AMBIGUOUS_PROVIDER
+    return tuple(
+        replace(package, problems=tuple(problem for problem in package.problems if problem.code is not code))
+        for package in variants
+    )
 
 
 def _highest(packages: list[Package], ecosystem: Ecosystem) -> tuple[Package, ...]:

@@ -128,12 +128,16 @@ def _duplicates(candidates: Sequence[Candidate]) -> Iterator[Problem]:
                 code=Code.DUPLICATE_SKILL,
                 message=f"the skill {name} is shipped by "
                 + " and by ".join(f"{one.key} {one.choice.package.version}" for one in found),
-                hint=f"in {FILE_NAME}, exclude it from all but one: " + exclusion(found[-1].choice.package, name),
+                hint=exclusion(found[-1].choice.package, name),
                 skill=name,
                 provider=found[0].key,
             )
 
 
 def exclusion(package: Package, skill: str) -> str:
-    """Return the manifest's line that leaves one skill of a provider out."""
-    return f'under [providers.{package.ecosystem}] write `"{package.name}" = {{ exclude = ["{skill}"] }}`'
+    """Say how one provider's skill is left out, and the others' stay in."""
+    entry = f'"{package.name}" = {{ exclude = ["{skill}"] }}'
+    return (
+        f"let all but one exclude it: in {FILE_NAME} (`skillsync init` writes one with every provider), "
+        f"under [providers.{package.ecosystem}], change the entry to `{entry}`"
+    )

@@ -275,6 +275,7 @@ class _Facts:
             before=self.disk.snapshot.hash if isinstance(self.disk, Directory) else None,
             previous=before if before != owner else None,
             carried=self._runtime if action is Action.UPDATE else (),
+            lost=self._runtime if action is Action.REMOVE else (),
         )
 
     def drift(self, verdict: Verdict) -> Iterator[DriftRow]:

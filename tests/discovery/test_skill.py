@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from builders import quickly
+from builders import NO_NAMES, quickly
 
 from skillsync.discovery.skill import BLOCK_LIMIT, READ_SIZE, Frontmatter, about, parse
 from skillsync.errors import Code, Severity
@@ -253,6 +253,14 @@ def test_a_name_that_is_no_name_is_refused_even_as_the_directorys(written: str) 
     message, line, column, hint = fault(text, name)
     assert message.startswith("has the name `")
     assert (line, column, hint) == (2, 7, "rename it and its directory")
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+def test_what_is_no_name_anywhere_is_none_here(name: str) -> None:
+    escaped = "".join(f"\\U{ord(character):08X}" for character in name)
+    message, line, *_ = fault(skill("description: x", name=f'"{escaped}"'), name)
+    assert line == 2
+    assert message.startswith(("has the name `", "has an empty `name`"))
 
 
 def test_a_name_that_is_not_its_directorys_is_refused() -> None:

@@ -1,0 +1,1 @@
+"""npm packages: in the `node_modules` that npm, pnpm, yarn or bun installed."""

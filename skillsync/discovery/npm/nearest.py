@@ -1,0 +1,90 @@
+"""Which of the installed versions of one package counts: the one nearest to the project.
+
+Invariants: pure; nothing depends on the order in which packages were found; of several versions that are equally near,
+none is preferred.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillsync.errors import Code, Problem, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """A package that was found.
+
+    `root` is its real directory, `path` where it was found, as people know it, `source` the `node_modules` that leads
+    there. `distance` is how many packages lie between it and the project, and then, the nearest first, which of the
+    project's directories it was found from.
+    """
+
+    name: str
+    version: str
+    root: str
+    path: str
+    source: str
+    distance: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The packages that count, and what was passed over for them; by name, what could not be settled: a warning."""
+
+    counted: tuple[Installed, ...]
+    notes: tuple[str, ...]
+    problems: Mapping[str, Problem]
+
+
+def nearest(installed: Iterable[Installed], ships: Callable[[Installed], bool]) -> Choice:
+    """Keep of each package the version that counts, in every directory that has it equally near.
+
+    `ships` tells whether a package seems to ship skills: where none of them does, it doesn't matter which counts.
+    """
+    by_name: dict[str, list[Installed]] = {}
+    for package in installed:
+        by_name.setdefault(package.name, []).append(package)
+    counted: list[Installed] = []
+    notes: list[str] = []
+    problems: dict[str, Problem] = {}
+    for name, packages in sorted(by_name.items()):
+        least = min(package.distance for package in packages)
+        near = sorted((one for one in packages if one.distance == least), key=lambda one: (one.version, one.path))
+        versions = {package.version for package in near}
+        counted += near
+        if len(versions) > 1 and any(map(ships, near)):
+            problems[name] = _ambiguous(name, near)
+        elif len(versions) > 1:
+            notes.append(
+                f"npm:{name} is installed in several versions, equally near: {_listed(near)}; none ships skills"
+            )
+        else:
+            notes += _passed_over(name, near[0], packages)
+    return Choice(counted=tuple(counted), notes=tuple(notes), problems=problems)
+
+
+def _passed_over(name: str, chosen: Installed, packages: Sequence[Installed]) -> list[str]:
+    """Say which version counts and over which others."""
+    others = sorted((one for one in packages if one.version != chosen.version), key=lambda one: (one.version, one.path))
+    if not others:
+        return []
+    return [f"npm:{name} {chosen.version} in {chosen.path} counts, as the nearest; not {_listed(others)}"]
+
+
+def _ambiguous(name: str, near: Sequence[Installed]) -> Problem:
+    return Problem(
+        code=Code.AMBIGUOUS_PROVIDER,
+        message=f"npm:{name} is installed in several versions, equally near: {_listed(near)}",
+        hint=f"make {name} a dependency of the project's own package.json, or name its version in agent-skills.toml",
+        severity=Severity.WARNING,
+        provider=f"npm:{name}",
+    )
+
+
+def _listed(packages: Sequence[Installed]) -> str:
+    return ", ".join(f"{package.version} in {package.path}" for package in packages)
