@@ -135,6 +135,25 @@ def listing(fd: int) -> dict[str, Kind]:
     return dict(sorted(found.items()))
 
 
+def upward_from(start: str) -> Iterator[str]:
+    """Yield a directory and those above it, up to the repository's root.
+
+    Without a repository there is no such end: there, a directory of another owner is one, so that nobody's file in a
+    shared directory decides about mine.
+    """
+    above = [start]
+    while above[-1] != "/":
+        above.append(os.path.dirname(above[-1]))
+    root = next((path for path in above if os.path.lexists(f"{path}/.git")), None)
+    owner = os.stat(start).st_uid
+    for path in above:
+        if root is None and os.stat(path).st_uid != owner:
+            return
+        yield path
+        if path == root:
+            return
+
+
 def keeps_modes(fd: int) -> bool:
     """Whether the file system of an open file or directory has executable bits, as far as the system tells."""
     device = os.fstat(fd).st_dev

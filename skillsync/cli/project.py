@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 
 from skillsync.discovery import ECOSYSTEMS
 from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
-from skillsync.filesystem import read_file
+from skillsync.filesystem import read_file, upward_from
 from skillsync.locking import lockfile, manifest
 from skillsync.schema import InvalidError, MalformedError, NewerError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillsync.locking.lockfile import Lockfile
     from skillsync.locking.manifest import Manifest
     from skillsync.schema import Place
@@ -36,7 +34,7 @@ def find(directory: str | None) -> str:
             message = f"--project {directory} is not a directory"
             raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="name the project's root directory"))
         return os.path.abspath(directory)
-    upward = list(_upward(os.getcwd()))
+    upward = list(upward_from(os.getcwd()))
     for path in upward:
         if any(os.path.lexists(f"{path}/{name}") for name in (manifest.FILE_NAME, lockfile.FILE_NAME)):
             return path
@@ -44,25 +42,6 @@ def find(directory: str | None) -> str:
         if any(ecosystem.is_marked(path) for ecosystem in ECOSYSTEMS.values()):
             return path
     return upward[0]
-
-
-def _upward(start: str) -> Iterator[str]:
-    """Yield a directory and those above it, up to the repository's root.
-
-    Without a repository there is no such end: there, a directory of another owner is one, so that nobody's file in a
-    shared directory decides what is installed into mine.
-    """
-    above = [start]
-    while above[-1] != "/":
-        above.append(os.path.dirname(above[-1]))
-    root = next((path for path in above if os.path.lexists(f"{path}/.git")), None)
-    owner = os.stat(start).st_uid
-    for path in above:
-        if root is None and os.stat(path).st_uid != owner:
-            return
-        yield path
-        if path == root:
-            return
 
 
 def load_manifest(project: str) -> Manifest:

@@ -86,9 +86,7 @@ def test_outside_a_repository_the_search_ends_at_somebody_else_s_directory(
             found = os.stat(path)
             return os.stat_result([*found[:4], found.st_uid + (path in strangers), *found[5:10]])
 
-        getcwd = staticmethod(os.getcwd)
-
-    monkeypatch.setattr("skillsync.cli.project.os", System)
+    monkeypatch.setattr("skillsync.filesystem.os", System)
     assert found_from(mine, monkeypatch) == str(mine)
     strangers.clear()
     assert found_from(mine, monkeypatch) == str(tmp_path / "shared")

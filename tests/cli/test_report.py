@@ -99,7 +99,7 @@ CHANGE = Change(
 
 def test_a_change_is_shown_file_by_file_with_its_scripts_marked() -> None:
     assert list(report.change_lines(CHANGE, frozenset({"scripts/new", "bin/run", "scripts/old"}))) == [
-        "~ update testing (gem:sus 2.0)",
+        "~ update testing (gem:sus 2.0, the same version with other content)",
         "    + new.md",
         "    + scripts/new  [script]",
         "    ~ bin/run  [script]",

@@ -99,7 +99,7 @@ def test_a_provider_that_is_not_installed_is_missed_only_for_what_has_to_be_writ
     before = project.tree
     result = project.run("sync")
     assert result.code == 3
-    assert "error[missing-provider]: gem:a 1.0.0 is locked and not installed\n" in result.err
+    assert "error[missing-provider]: one can't be written: gem:a 1.0.0 is locked and not installed\n" in result.err
     assert "hint: run `bundle install`" in result.err
     assert project.tree == before
 
@@ -120,5 +120,5 @@ def test_an_ecosystem_that_this_version_does_not_know_is_missed_only_for_what_ha
     project.write({LOCK: project.read(LOCK).replace('"gem"', '"cargo"')})
     result = project.run("sync")
     assert result.code == 3
-    assert "error[missing-provider]: cargo:a 1.0.0 is locked and not installed" in result.err
+    assert "error[missing-provider]: one can't be written: cargo:a 1.0.0 is locked and not installed" in result.err
     assert "hint: upgrade skillsync" in result.err

@@ -194,14 +194,14 @@ def test_two_admitted_providers_of_one_skill_are_an_error_that_names_both_and_th
         assert (problem.code, problem.severity, problem.skill) == (Code.DUPLICATE_SKILL, Severity.ERROR, "testing")
         assert problem.message == "the skill testing is shipped by gem:a 1.0.0 and by npm:@s/c 2.0 and by pypi:b 1.0.0"
         assert problem.hint == (
-            "in agent-skills.toml, exclude it from all but one: "
-            'under [providers.pypi] write `"b" = { exclude = ["testing"] }`'
+            "let all but one exclude it: in agent-skills.toml (`skillsync init` writes one with every provider), "
+            'under [providers.pypi], change the entry to `"b" = { exclude = ["testing"] }`'
         )
 
 
 def test_the_exclusion_that_is_hinted_at_settles_it() -> None:
     hint = look(None, candidate("gem:a", "testing"), candidate("gem:b", "testing"))[0].hint or ""
-    line = hint.rpartition("write `")[2].removesuffix("`")
+    line = hint.rpartition("to `")[2].removesuffix("`")
     text = f'[providers.gem]\n"*" = "*"\n{line}\n'
     assert look(text, governed(text, "gem:a", "testing"), governed(text, "gem:b", "testing")) == []
 

@@ -6,13 +6,12 @@ repository's root; no link is followed to a member.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
 from skillsync.discovery.npm import disk, package_json
-from skillsync.filesystem import Kind, exists
+from skillsync.filesystem import Kind, upward_from
 from skillsync.schema import MalformedError
 from skillsync.yaml_nodes import Mapping as YamlMapping
 from skillsync.yaml_nodes import Scalar, Sequence, YamlError, compose
@@ -53,7 +52,7 @@ def locate(path: str) -> Project:
 
     Raises BlockedError for a package.json or a pnpm-workspace.yaml that can't be read.
     """
-    upward = tuple(_upward(path))
+    upward = tuple(upward_from(path))
     read = {directory: data for directory in upward if (data := described(directory)) is not None}
     package = next((directory for directory in upward if directory in read), path)
     for root in upward[upward.index(package) :]:
@@ -72,25 +71,6 @@ def locate(path: str) -> Project:
             )
     alone = {package: read.get(package, {})}
     return Project(path=path, package=package, root=package, members=(), upward=upward, described=alone)
-
-
-def _upward(start: str) -> Iterator[str]:
-    """Yield a directory and those above it, up to the repository's root.
-
-    Without a repository there is no such end: there, a directory of another owner is one, so that nobody's file in a
-    shared directory decides what is found in mine.
-    """
-    above = [start]
-    while above[-1] != "/":
-        above.append(os.path.dirname(above[-1]))
-    root = next((path for path in above if exists(f"{path}/.git")), None)
-    owner = os.stat(start).st_uid
-    for path in above:
-        if root is None and os.stat(path).st_uid != owner:
-            return
-        yield path
-        if path == root:
-            return
 
 
 def described(directory: str) -> Mapping[str, Any] | None:

@@ -1,0 +1,75 @@
+"""The `pypi` ecosystem: the distributions of the project's Python environment, and the files that are theirs.
+
+Invariants: files are read, nothing that is installed is run or imported; a skill belongs to the distribution whose
+RECORD lists it, never to one that merely lies around it; what is absent, what can't be read and what is there without
+distributions are three results.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from skillsync.discovery.environment import Environment, NoEnvironment
+from skillsync.discovery.pypi import environments, packages
+from skillsync.discovery.pypi import project as projects
+from skillsync.discovery.pypi.versions import canonical, requirement, version_key
+from skillsync.errors import Code, Problem, UnreadableError
+from skillsync.filesystem import list_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillsync.discovery.environment import Package
+
+__all__ = ["INSTALL", "MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
+
+NAME: Final = packages.ECOSYSTEM
+INSTALL: Final = packages.INSTALL
+MARKERS: Final = (environments.VENV, projects.PYPROJECT, "setup.py", "setup.cfg", "requirements*.txt")
+
+
+def is_marked(project: str) -> bool:
+    """Whether the project directory has a virtual environment or a file that says what a Python project needs."""
+    try:
+        names = list_directory(project) or []
+    except UnreadableError as error:
+        raise projects.unreadable(project, project, str(error)) from None
+    return any(name in MARKERS or projects.is_requirements(name) for name in names)
+
+
+def read(project: str, environ: Mapping[str, str], *, python: str | None = None) -> Environment | NoEnvironment:
+    """Read the distributions of the project's Python environment.
+
+    `python` is the path of an interpreter or an environment that the person named: it counts before all others.
+    Raises SkillsyncError for a file of the project's or a directory that is there and can't be read.
+    """
+    about = projects.read(project)
+    try:
+        sites = environments.find(about, environ, python)
+    except environments.NotFoundError as error:
+        problem = Problem(code=Code.ENVIRONMENT_NOT_FOUND, message=str(error), hint=error.hint)
+        return NoEnvironment(ecosystem=NAME, problem=problem, named=about.named)
+    found: dict[str, list[Package]] = {}
+    problems: list[Problem] = []
+    notes: list[str] = []
+    for site in sites:
+        earlier = {name: versions[0] for name, versions in found.items()}
+        installed = packages.read(about, site)
+        problems += installed.problems
+        notes += installed.notes
+        for package in installed.packages:
+            if first := earlier.get(package.name):
+                # Python imports what it finds first on its path.
+                notes.append(
+                    f"{package.key} {package.version} in {package.source} is left out: {first.source} has it too"
+                )
+            else:
+                found.setdefault(package.name, []).append(package)
+    return Environment(
+        ecosystem=NAME,
+        sources=tuple(projects.display(project, site) for site in sites),
+        packages=tuple(package for name in sorted(found) for package in found[name]),
+        named=about.named,
+        problems=tuple(problems),
+        notes=tuple(notes),
+    )

@@ -1,0 +1,207 @@
+"""Which Python environment counts for a project, and where in it distributions are installed.
+
+Invariants: the first that is named counts, and one that is named and isn't there is an error, never the next one;
+everything is told from files and their layout; an interpreter is run only if the person named it and its layout tells
+nothing, without its site directories and so without any code that is installed there; the user's own site never counts.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+from skillsync.discovery.pypi.project import display, unreadable
+from skillsync.errors import UnreadableError
+from skillsync.filesystem import exists, is_directory, list_directory, read_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import TypeVar
+
+    from skillsync.discovery.pypi.project import Project
+
+    T = TypeVar("T")
+
+VENV = ".venv"
+PROJECT_VARIABLE = "UV_PROJECT_ENVIRONMENT"
+ACTIVE_VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX")
+
+_CONFIG = "pyvenv.cfg"
+_SMALL = 64 * 1024
+# A directory of libraries or an interpreter: `python3.12`, `python3.14t`, `pypy3.11`.
+_VERSIONED = re.compile(r"(?:python|pypy|graalpy)(?P<version>[0-9]+\.[0-9]+)t?")
+_VERSION = re.compile(r"[0-9]+\.[0-9]+")
+_TIMEOUT = 20.0  # seconds; a version manager's shim may have to find its Python first
+_ASK = "import sys; sys.stdout.write(sys.executable)"
+
+
+class NotFoundError(Exception):
+    """There is no environment to read; its text says where was looked, `hint` is the step that helps."""
+
+    def __init__(self, message: str, hint: str = "create one, for instance with `uv sync`") -> None:
+        """Take the message and the hint."""
+        super().__init__(message)
+        self.hint = hint
+
+
+def find(project: Project, environ: Mapping[str, str], python: str | None) -> tuple[str, ...]:
+    """Return the directories of the environment that counts, those that Python looks into first at the front.
+
+    `python` is the path of an interpreter or an environment that the person named. Raises NotFoundError, or
+    SkillsyncError for what is there and can't be read.
+    """
+    if python is not None:
+        return _named(project, os.path.abspath(python), environ)
+    if given := environ.get(PROJECT_VARIABLE):
+        # uv: relative to the workspace's root.
+        return _required(project, posixpath.normpath(posixpath.join(project.workspace.root, given)), PROJECT_VARIABLE)
+    for directory in project.searched:
+        if exists(path := f"{directory}/{VENV}"):
+            return _required(project, _redirected(project, path), display(project.path, path))
+    for variable in ACTIVE_VARIABLES:
+        if given := environ.get(variable):
+            return _required(project, posixpath.normpath(posixpath.join(project.path, given)), variable)
+    last = project.searched[-1]
+    where = display(project.path, VENV) if last == project.path else f"{VENV} from the project up to {last}"
+    variables = ", ".join((PROJECT_VARIABLE, *ACTIVE_VARIABLES[:-1]))
+    raise NotFoundError(
+        f"there is no Python environment: looked for {where}; {variables} and {ACTIVE_VARIABLES[-1]} are not set",
+        "create one, for instance with `uv sync`, or activate one",
+    )
+
+
+def _required(project: Project, prefix: str, named_by: str) -> tuple[str, ...]:
+    """Return the directories of an environment that somebody named. Raises NotFoundError if there are none."""
+    found = sites(project, prefix)
+    if not found:
+        shown = display(project.path, prefix)
+        by = "" if shown == named_by else f", which {named_by} names,"
+        raise NotFoundError(f"{shown}{by} {_why_not(project, prefix)}")
+    return found
+
+
+def _why_not(project: Project, prefix: str) -> str:
+    if not _checked(project, prefix, is_directory):
+        return "is not there" if not exists(prefix) else "is no directory"
+    return "is no Python environment: it has no lib/pythonX.Y/site-packages"
+
+
+def _named(project: Project, path: str, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the directories of the environment or the interpreter that the person named."""
+    if not exists(path) or _checked(project, path, is_directory):
+        return _required(project, path, display(project.path, path))
+    found = _of_interpreter(project, path)
+    if not found and (answer := _executable(path, project.path, environ)):
+        found = _of_interpreter(project, answer)
+    if not found:
+        shown = display(project.path, path)
+        raise NotFoundError(
+            f"{shown} is no interpreter whose site-packages could be found", "name the environment's directory"
+        )
+    return found
+
+
+def _of_interpreter(project: Project, path: str) -> tuple[str, ...]:
+    """Return the directories of an interpreter: of the virtual environment it stands in, else of where it really is."""
+    prefix = posixpath.dirname(posixpath.dirname(path))
+    if exists(f"{prefix}/{_CONFIG}"):
+        return sites(project, prefix)
+    real = os.path.realpath(path)
+    version = _VERSIONED.fullmatch(posixpath.basename(real))
+    return sites(project, posixpath.dirname(posixpath.dirname(real)), version["version"] if version else None)
+
+
+def _executable(path: str, cwd: str, environ: Mapping[str, str]) -> str | None:
+    """Ask a program that the person named as an interpreter which one it runs: it may be a version manager's shim."""
+    try:
+        answer = subprocess.run(  # noqa: S603  the text is ours, the program the one that the person named
+            (path, "-I", "-S", "-c", _ASK),
+            cwd=cwd,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = os.fsdecode(answer.stdout)
+    return found if found.startswith("/") and "\0" not in found else None
+
+
+def _redirected(project: Project, path: str) -> str:
+    """Return the directory that a `.venv` is, or that it points to if it is a file (PEP 832)."""
+    if _checked(project, path, is_directory):
+        return path
+    content = _checked(project, path, _small)
+    target = (content or b"").decode(errors="surrogateescape").strip()
+    if not target or "\0" in target or "\n" in target:
+        shown = display(project.path, path)
+        reason = "leads to nothing" if content is None else "is a file that does not hold the path of an environment"
+        raise NotFoundError(f"{shown} {reason}")
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+
+
+def sites(project: Project, prefix: str, version: str | None = None) -> tuple[str, ...]:
+    """Return the directories of an environment by its layout, in the order in which Python looks into them.
+
+    `version` is the interpreter's (`3.12`) if it is known. A virtual environment may take in what its interpreter has.
+    """
+    config = config_values((_checked(project, f"{prefix}/{_CONFIG}", _small) or b"").decode(errors="replace"))
+    named = _VERSION.match(config.get("version_info") or config.get("version") or "")
+    version = named[0] if named else version or _linked_version(prefix)
+    found = dict.fromkeys(_existing(project, prefix, version))
+    if found and config.get("include-system-site-packages", "").lower() == "true" and "home" in config:
+        base = posixpath.dirname(posixpath.normpath(posixpath.join(prefix, config["home"])))
+        found |= dict.fromkeys(_existing(project, base, version))
+    by_place: dict[str, str] = {}
+    for path in found:
+        by_place.setdefault(os.path.realpath(path), path)  # lib64 may be a link to lib
+    return tuple(by_place.values())
+
+
+def config_values(text: str) -> dict[str, str]:
+    """Read a pyvenv.cfg: lines of `key = value`."""
+    rows = (line.partition("=") for line in text.splitlines())
+    return {key.strip().lower(): value.strip() for key, _, value in rows}
+
+
+def _linked_version(prefix: str) -> str | None:
+    """Return the version that the name of an environment's interpreter tells, None if it doesn't."""
+    name = posixpath.basename(os.path.realpath(f"{prefix}/bin/python3"))
+    found = _VERSIONED.fullmatch(name)
+    return found["version"] if found else None
+
+
+def _existing(project: Project, prefix: str, version: str | None) -> Iterator[str]:
+    """Yield the directories that exist below a prefix, of one version: the given one, else the highest.
+
+    Debian's Python has its own below `local/` first, then one that all its versions share.
+    """
+    found: dict[str, list[str]] = {}
+    for directory in (f"{prefix}/local/lib", f"{prefix}/lib", f"{prefix}/lib64"):
+        for name in _checked(project, directory, list_directory) or ():
+            library = _VERSIONED.fullmatch(name)
+            for packages in ("site-packages", "dist-packages"):
+                if library and _checked(project, path := f"{directory}/{name}/{packages}", is_directory):
+                    found.setdefault(library["version"], []).append(path)
+    if version is None and found:
+        version = max(found, key=lambda text: [int(part) for part in text.split(".")])
+    yield from found.get(version or "", ())
+    if _checked(project, shared := f"{prefix}/lib/python3/dist-packages", is_directory):
+        yield shared
+
+
+def _small(path: str) -> bytes | None:
+    return read_file(path, _SMALL, follow=True)
+
+
+def _checked(project: Project, path: str, ask: Callable[[str], T]) -> T:
+    """Ask the disk. Raises SkillsyncError for what is there and can't be read: that isn't the same as nothing."""
+    try:
+        return ask(path)
+    except UnreadableError as error:
+        raise unreadable(project.path, path, str(error)) from None

@@ -1,0 +1,102 @@
+"""What the files of an installed distribution's metadata directory say, RECORD aside.
+
+Invariants: pure; bytes in, values out; what can't be understood is a ValueError with the reason, never a guess; a name
+and a version are what they have to be, and in their one spelling.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from skillsync.discovery.pypi.versions import canonical, normal_version, valid_name
+
+# What is read of METADATA and PKG-INFO: name and version stand before the description, which may be very long.
+READ_SIZE = 64 * 1024
+
+_ENDING = re.compile(r"\.(?:dist-info|egg-info|egg-link|egg)$")
+_END_OF_HEADERS = re.compile(rb"\r?\n\r?\n")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Which distribution it is. `name` is canonical, `spelling` is what its author wrote."""
+
+    name: str
+    spelling: str
+    version: str
+
+
+def identity(content: bytes) -> Identity:
+    """Read the start of a METADATA or PKG-INFO. Raises ValueError."""
+    headers: dict[str, str] = {}
+    end = _END_OF_HEADERS.search(content)
+    for line in content[: end.start() if end else None].decode(errors="replace").splitlines():
+        key, colon, value = line.partition(":")
+        if colon and not key[:1].isspace():
+            headers.setdefault(key.lower(), value.strip())
+    for key in ("name", "version"):
+        if not headers.get(key):
+            raise ValueError(f"it names no {key}")
+    name = valid_name(headers["name"])
+    return Identity(name=name, spelling=headers["name"], version=normal_version(headers["version"]))
+
+
+def guessed_name(entry: str) -> str | None:
+    """Return the canonical name that a metadata directory's name begins with, None if it doesn't look like one."""
+    try:
+        return valid_name(_ENDING.sub("", entry).partition("-")[0])
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Direct:
+    """Where a distribution was installed from, if that was a directory: `path` is absolute."""
+
+    path: str
+    is_editable: bool
+
+
+def direct(content: bytes) -> Direct | None:
+    """Read a direct_url.json (PEP 610); None if it names no directory. Raises ValueError."""
+    try:
+        found: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        raise ValueError("it is not JSON") from None
+    text, info = (found.get("url"), found.get("dir_info")) if isinstance(found, dict) else (None, None)
+    url = urlsplit(text if isinstance(text, str) else "")
+    if url.scheme != "file" or not isinstance(info, dict):
+        return None
+    path = unquote(url.path, errors="surrogateescape")
+    if url.netloc not in {"", "localhost"} or not path.startswith("/") or "\0" in path:
+        raise ValueError("its URL names no directory of this machine")
+    # POSIX keeps two slashes at the start, and no path is meant by them here.
+    return Direct(path=posixpath.normpath("/" + path.lstrip("/")), is_editable=info.get("editable") is True)
+
+
+def import_names(top_level: str) -> tuple[str, ...]:
+    """Return the import packages and modules that setuptools wrote down in a top_level.txt."""
+    return tuple(dict.fromkeys(name for line in top_level.splitlines() if (name := line.strip()).isidentifier()))
+
+
+def source_names(sources: str) -> tuple[str, ...]:
+    """Return what may be import packages, from the paths of a source tree in a SOURCES.txt."""
+    parts = (line.strip().removeprefix("src/").split("/") for line in sources.splitlines())
+    return tuple(dict.fromkeys(path[0] for path in parts if len(path) > 1 and path[0].isidentifier()))
+
+
+def likely_names(about: Identity) -> tuple[str, ...]:
+    """Return what an import package is likely to be called where nothing says it: like its distribution."""
+    names = (canonical(about.name).replace("-", "_"), about.spelling.replace("-", "_").replace(".", "_"))
+    return tuple(dict.fromkeys(name for name in names if name.isidentifier()))
+
+
+def pth_paths(text: str) -> list[str]:
+    """Return the directories that a .pth file adds; its lines of code are passed over."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith(("#", "import ", "import\t")) and "\0" not in line]
