@@ -4,6 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from builders import Meddled
 from projects import LOCK, MANIFEST, Project
 
 from skillsync.cli import project as module
@@ -76,17 +77,12 @@ def test_outside_a_repository_the_search_ends_at_somebody_else_s_directory(
     mine.mkdir(parents=True)
     strangers = {str(tmp_path / "shared")}
 
-    class System:
-        """The system, in which some directories are somebody else's."""
+    def stat(path: str) -> os.stat_result:
+        """Ask the system, in which some directories are somebody else's."""
+        found = os.stat(path)
+        return os.stat_result([*found[:4], found.st_uid + (path in strangers), *found[5:10]])
 
-        path = os.path
-
-        @staticmethod
-        def stat(path: str) -> os.stat_result:
-            found = os.stat(path)
-            return os.stat_result([*found[:4], found.st_uid + (path in strangers), *found[5:10]])
-
-    monkeypatch.setattr("skillsync.filesystem.os", System)
+    monkeypatch.setattr("skillsync.filesystem.os", Meddled(stat=stat))
     assert found_from(mine, monkeypatch) == str(mine)
     strangers.clear()
     assert found_from(mine, monkeypatch) == str(tmp_path / "shared")
