@@ -146,6 +146,11 @@ def test_what_was_read_is_counted_by_its_source() -> None:
     ]
 
 
+def test_what_was_decided_while_reading_is_said() -> None:
+    read = [replace(environment(), notes=("two Rubies: the newer counts", "\x1b[31m")), environment()]
+    assert list(report.note_lines(read)) == ["two Rubies: the newer counts", "\\x1b[31m"]
+
+
 def test_what_is_not_admitted_is_shown_with_the_line_that_would_admit_it() -> None:
     left_out = candidate("npm:@s/x", "a", "b", rule=None)
     assert list(report.not_admitted_lines([left_out])) == [

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import builders
 from builders import SHELVES, candidate, environment, found_skill, package, rules
 
 from skillsync.errors import Code, Severity
@@ -74,6 +76,21 @@ def test_all_variants_of_the_version_that_counts_are_kept() -> None:
     (choice,), _ = choose(Manifest(), [environment(package("gem:sus", "0.9.0"), plain, linux)], SHELVES)
     assert choice.variants == (plain, linux)
     assert choice.package == plain
+
+
+def test_a_requirement_that_rules_versions_out_settles_which_of_them_counts() -> None:
+    doubt = builders.problem(Code.AMBIGUOUS_PROVIDER, severity=Severity.WARNING)
+    other = builders.problem(Code.PACKAGE_UNREADABLE, severity=Severity.WARNING)
+    packages = [replace(package("npm:x", version), problems=(doubt, other)) for version in ("1.0", "2.0")]
+    read = [environment(*packages, ecosystem="npm")]
+
+    def problems(requirement: str) -> tuple[Problem, ...]:
+        (choice,), _ = choose(rules(f'[providers.npm]\nx = "{requirement}"'), read, SHELVES)
+        return choice.package.problems
+
+    assert problems("< 2") == (other,)
+    assert problems("*") == (doubt, other)
+    assert problems("> 2") == (doubt, other)
 
 
 def test_an_exact_name_whose_versions_are_not_admitted_is_an_error() -> None:
