@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import gems
 import projects
 import pytest
-from projects import LOCK, REGISTRY, SKILLS, Project, Result, skill
+from projects import LOCK, MANIFEST, REGISTRY, SKILLS, Project, Result, skill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -924,3 +924,12 @@ def test_a_refused_run_leaves_no_directory_behind(fresh: Project) -> None:
     fresh.uninstall("sus")
     assert fresh.run("sync").code == 3
     assert not (fresh.root / ".agents").exists()
+
+
+def test_a_removal_by_force_names_what_it_takes_along(project: Project) -> None:
+    project.write({f"{SKILLS}/testing/.venv/bin/python": "", MANIFEST: "[providers]\n"})
+    project.done("lock")
+    assert "holds .venv, which skillsync did not write" in project.run("sync").err
+    for options in (("--force", "--dry-run"), ("--force",)):
+        assert "    - .venv, which skillsync did not write\n" in project.done("sync", *options).out
+    assert not (project.root / SKILLS / "testing").exists()
