@@ -102,8 +102,12 @@ def _report(
     shown = [] if refused and mode is Mode.APPLY else changes
     lines = [line for name, change in shown for line in report.change_lines(change, target=name)]
     if not refused and mode is Mode.APPLY:
-        lines += [f"~ {work.plan.target}/{gitignore.FILE_NAME}" for work in works if work.gitignore is not None]
-    where = ", ".join(work.plan.target for work in works)
+        lines += [
+            report.printable(f"~ {work.plan.target}/{gitignore.FILE_NAME}")
+            for work in works
+            if work.gitignore is not None
+        ]
+    where = report.printable(", ".join(work.plan.target for work in works))
     return Report(
         lines=[*lines, "nothing was changed" if refused else _summary(changes, mode, lock, where)],
         data={"changes": [report.change_json(change, name) for name, change in shown]},

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from skillsync.schema import InvalidError, Table, line_fault, name_fault, path_fault, toml
+from skillsync.schema import InvalidError, Table, folded, line_fault, name_fault, path_fault, toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -129,6 +129,11 @@ def parse(content: bytes, ecosystems: Mapping[str, Ecosystem]) -> Manifest:
     )
 
 
+def _git_fault(target: str) -> str | None:
+    """Return why a target would give a repository what git keeps from it: the directory of hooks and settings."""
+    return "lies in git's own directory" if ".git" in map(folded, target.split("/")) else None
+
+
 def _targets(table: Table) -> tuple[str, ...]:
     """Read `targets`: directories below the project, none inside another."""
     written = table.texts("targets")
@@ -138,7 +143,7 @@ def _targets(table: Table) -> tuple[str, ...]:
         raise InvalidError(table.key("targets"), "is empty", "leave it out for `.agents/skills`")
     targets = tuple(text.rstrip("/") for text in written)
     for index, target in enumerate(targets):
-        if fault := path_fault(target) or line_fault(target):
+        if fault := path_fault(target) or line_fault(target) or _git_fault(target):
             hint = "name a directory below the project, such as `.claude/skills`"
             raise InvalidError(f"{table.key('targets')}[{index}]", f"`{written[index]}` {fault}", hint)
     # Part by part, what lies in a directory comes right after it.

@@ -79,7 +79,7 @@ def _settle_all(interrupted: Journal, current: Registry, entries: Mapping[str, K
             if isinstance(row, Row) and row.hash == step.new:
                 rows[step.skill] = row
         if settlement is not Settlement.RESTORE and entries.get(OLD + step.skill) is Kind.DIRECTORY:
-            _carry(step.skill, fd, staging)
+            _carry(step.skill, fd, staging, ours=settlement is Settlement.ADOPT)
     if OLD + gitignore.FILE_NAME in entries and filesystem.kind(gitignore.FILE_NAME, fd) is None:
         filesystem.rename(OLD + gitignore.FILE_NAME, gitignore.FILE_NAME, from_fd=staging, to_fd=fd)
     if rows != current.rows:
@@ -103,16 +103,26 @@ def _look(step: Step, rows: Mapping[str, object], entries: Mapping[str, Kind], f
     )
 
 
-def _carry(skill: str, fd: int, staging: int) -> None:
-    """Move what people and agents made inside the old directory into the one that is in its place."""
+def _carry(skill: str, fd: int, staging: int, *, ours: bool) -> None:
+    """Move what people and agents made inside the old directory into the one that is in its place.
+
+    Where that one is not `ours`, nothing is made for it, and through a link in it nothing goes: it may have come with
+    the repository, as the old one may.
+    """
     if filesystem.kind(skill, fd) is not Kind.DIRECTORY:
         return
     with open_directory(OLD + skill, dir_fd=staging) as old:
         runtime = snapshot(old, skill).runtime
     for path in runtime:
-        if filesystem.kind(f"{skill}/{path}", fd) is None:
+        parent, _, name = path.rpartition("/")
+        if ours:
             make_parents(skill, path, fd)
-            filesystem.rename(f"{OLD}{skill}/{path}", f"{skill}/{path}", from_fd=staging, to_fd=fd)
+        with (
+            suppress(FileNotFoundError, NotADirectoryError, UnreadableError),
+            open_directory(skill, parent, dir_fd=fd) as into,
+        ):
+            if filesystem.kind(name, into) is None:
+                filesystem.rename(f"{OLD}{skill}/{path}", name, from_fd=staging, to_fd=into)
 
 
 def make_parents(name: str, path: str, fd: int) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from skillsync import filesystem
 from skillsync.errors import Code, Problem, SkillsyncError
 from skillsync.filesystem import open_directory
+from skillsync.schema import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,6 +65,8 @@ def locate(project: str, names: tuple[str, ...], *, outside: bool) -> list[Targe
 def _unsafe(target: Target, others: list[Target], root: str, *, outside: bool) -> Problem | None:
     """Return why a target can't be one."""
     real = target.real
+    if ".git" in map(folded, real.split("/")):
+        return _problem(target, "leads into git's own directory", "remove the link")
     if real in {root, "/"} or root.startswith(f"{real}/"):
         return _problem(target, "leads to the project's own directory, or above it", "remove the link")
     if not target.path and not (outside and os.path.isdir(real)):

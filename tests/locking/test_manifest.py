@@ -342,3 +342,9 @@ def test_no_pattern_takes_long(pattern: str) -> None:
 )
 def test_a_large_hostile_manifest_is_refused_in_no_time(text: str) -> None:
     fault(text)
+
+
+@pytest.mark.parametrize("target", [".git", ".Git/hooks", "sub/.git/modules"])
+def test_a_target_in_gits_own_directory_is_refused(target: str) -> None:
+    with pytest.raises(InvalidError, match="git's own directory"):
+        parse(f'targets = ["{target}"]'.encode(), {})

@@ -9,6 +9,7 @@ from builders import Installation, lay
 from projects import content
 
 from skillsync import filesystem
+from skillsync.hashing import Link
 from skillsync.syncing import journal, plan, registry
 from skillsync.syncing.journal import STAGING, Step
 from skillsync.syncing.plan import Drift, DriftRow
@@ -133,3 +134,20 @@ def test_an_interrupted_run_is_drift_and_one_at_work_is_waited_for(
     monkeypatch.setattr("skillsync.syncing.state.time.sleep", end)
     assert not read_settled(setup.place, setup.lock())[0].interrupted
     assert len(waited) == 1
+
+
+@pytest.mark.parametrize("journaled", [True, False])
+def test_a_planted_staging_directory_writes_nothing_through_a_link(
+    setup: Installation, tmp_path: Path, *, journaled: bool
+) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    lay(setup.installed, {"e": Link(str(victim)), "f/x": Link(str(victim)), "f/SKILL.md": "f"})
+    for old in ("old-e/node_modules/m", "old-e/x/.venv/m", "old-f/x/.venv/m", "old-f/y/.venv/m"):
+        lay(setup.installed, {f"{STAGING}/{old}": "planted"})
+    if journaled:
+        plant(setup, [Step(skill=name, old=NOWHERE, new=None, inode=0) for name in ("e", "f")])
+    recovered(setup)
+    assert list(victim.iterdir()) == []
+    assert sorted(os.listdir(setup.installed / "f")) == ["SKILL.md", "x"]
+    assert not (setup.installed / STAGING).exists()

@@ -544,3 +544,12 @@ def test_no_descriptor_stays_open(setup: Installation) -> None:
         stack.enter_context(target.held(setup.place, busy=pytest.fail))
     noted(setup)
     assert len(os.listdir("/dev/fd")) == before
+
+
+@pytest.mark.parametrize("name", [".git", ".GIT", ".git/hooks"])
+def test_a_target_that_leads_into_gits_own_directory_is_unsafe(setup: Installation, name: str) -> None:
+    (setup.project / name).mkdir(parents=True)
+    lay(setup.project, {".agents/skills": Link(f"../{name}")})
+    with pytest.raises(SkillsyncError) as caught:
+        locate(str(setup.project), (".agents/skills",), outside=True)
+    assert [problem.code for problem in caught.value.problems] == [Code.UNSAFE_TARGET]
