@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check format clean
+.PHONY: demo test soak check format clean
 
 demo: .venv/demo
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh
@@ -10,6 +10,10 @@ demo: .venv/demo
 # What needs Ruby is left out where there is none, and the summary says so.
 test: .venv/dev
 	$(BIN)/pytest -n auto $(PYTEST_ARGS)
+
+# Kills running syncs at random; two minutes of it.
+soak: .venv/dev
+	$(BIN)/python tests/soak.py 120
 
 check: .venv/dev
 	$(BIN)/ruff check

@@ -83,13 +83,30 @@ def open_directory(root: str, relative: str = "", *, dir_fd: int | None = None) 
     UnreadableError where a link is, NotADirectoryError where something else is.
     """
     fd = os.open(root, DIRECTORY & ~os.O_NOFOLLOW) if dir_fd is None else _open_child(root, dir_fd)
+    above = root
     try:
         for part in relative.split("/") if relative else ():
-            parent, fd = fd, _open_child(part, fd)
+            with below(above):
+                parent, fd = fd, _open_child(part, fd)
             os.close(parent)
+            above += f"/{part}"
         yield fd
     finally:
         os.close(fd)
+
+
+@contextmanager
+def below(path: str) -> Iterator[None]:
+    """Let the system's errors name what they are about below a path; one that is absolute already stays.
+
+    What is done by descriptor has no name at all, or one that says little by itself.
+    """
+    try:
+        yield
+    except OSError as error:
+        name = error.filename if isinstance(error.filename, str) else ""
+        full = name if name.startswith("/") else f"{path}/{name}".rstrip("/")
+        raise OSError(error.errno, error.strerror, full) from error
 
 
 def _open_child(name: str, dir_fd: int) -> int:
@@ -276,25 +293,42 @@ def remove_directory(name: str, dir_fd: int | None = None) -> None:
     os.rmdir(name, dir_fd=dir_fd)
 
 
-def remove_tree(name: str, dir_fd: int) -> None:
-    """Remove a directory and all below it, following no link."""
-    with open_directory(name, dir_fd=dir_fd) as fd:
-        with os.scandir(fd) as entries:
-            found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-        for child, is_directory in found:
-            if is_directory:
-                remove_tree(child, fd)
-            else:
-                remove_file(child, fd)
-    remove_directory(name, dir_fd)
+def remove_tree(name: str, dir_fd: int, spare: Iterator[str]) -> None:
+    """Remove a directory and all below it, following no link, however deep it is and whatever its owner may write.
+
+    A directory in it is moved up first, beside `name`, under one of the `spare` names: so none is ever out of reach.
+    """
+    left = [name]
+    while left:
+        directory = left.pop()
+        with open_directory(directory, dir_fd=dir_fd) as fd, below(directory):
+            _open_up(fd)
+            for child, kind_of in listing(fd).items():
+                if kind_of is Kind.DIRECTORY:
+                    with open_directory(child, dir_fd=fd) as inner:
+                        _open_up(inner)
+                    left.append(next(spare))
+                    rename(child, left[-1], from_fd=fd, to_fd=dir_fd)
+                else:
+                    remove_file(child, fd)
+        remove_directory(directory, dir_fd)
+
+
+def _open_up(fd: int) -> None:
+    """Let its owner write in a directory that goes; where somebody else owns it, what comes next says why it can't."""
+    mode = stat.S_IMODE(os.fstat(fd).st_mode)
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
+        with suppress(PermissionError):
+            os.fchmod(fd, mode | stat.S_IRWXU)
 
 
 def write_file(name: str, content: bytes, dir_fd: int) -> None:
     """Write a whole new file and wait until it is on the disk; the caller renames it into its place."""
     fd = create_file(name, dir_fd)
     try:
-        write_all(fd, content)
-        flush(fd)
+        with below(name):
+            write_all(fd, content)
+            flush(fd)
     finally:
         os.close(fd)
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
@@ -17,6 +19,9 @@ from skillsync import filesystem
 from skillsync.filesystem import DIRECTORY, READ, is_utf8, shown
 from skillsync.hashing import SCHEME, File, Link, Tree, directories_of, resolve_link, tree_hash
 from skillsync.schema import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Left behind by tools that run what is in a skill: never content, on both sides of every comparison.
 _IGNORED_DIRECTORIES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
@@ -76,11 +81,25 @@ class _Enough(Exception):  # noqa: N818  # it ends the walk, it isn't an error
     """The tree has too many entries: nothing more of it is read."""
 
 
+class _UnwrittenError(OSError):
+    """The system refused something at the other end of a copy."""
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Tell the copy's errors from those of what is read."""
+    try:
+        yield
+    except OSError as error:
+        raise _UnwrittenError(error.errno, error.strerror) from error
+
+
 def snapshot(fd: int, label: str, *, copy_to: int | None = None) -> Snapshot:
     """Read a skill's directory: its files' hashes, its links, and what is wrong with it.
 
     `fd` is the open directory; `label` is its path, for errors of the operating system. With `copy_to`, an open and
-    empty directory, every file is written there from the same read that hashes it. Raises OSError with the full path.
+    empty directory, every file is written there from the same read that hashes it. Raises OSError with the full path;
+    of what can't be written, with the path below `copy_to`.
     """
     walk = _Walk(label)
     try:
@@ -88,6 +107,8 @@ def snapshot(fd: int, label: str, *, copy_to: int | None = None) -> Snapshot:
         walk.check_links()
     except _Enough:
         pass
+    except _UnwrittenError as error:
+        raise OSError(error.errno, error.strerror, walk.at) from error
     except OSError as error:
         raise OSError(error.errno, error.strerror, f"{label}/{walk.at}") from error
     return Snapshot(
@@ -115,9 +136,20 @@ class _Copy:
         if self._fd is None:
             assert self._parent is not None  # noqa: S101  # only the root is opened from the start
             above = self._parent.open()
-            filesystem.make_directory(self._name, above)
-            self._fd = os.open(self._name, DIRECTORY, dir_fd=above)
+            with _writing():
+                filesystem.make_directory(self._name, above)
+                self._fd = os.open(self._name, DIRECTORY, dir_fd=above)
         return self._fd
+
+    def create_file(self, name: str, mode: int) -> int:
+        into = self.open()
+        with _writing():
+            return filesystem.create_file(name, into, mode)
+
+    def make_link(self, target: str, name: str) -> None:
+        into = self.open()
+        with _writing():
+            filesystem.make_link(target, name, into)
 
     def close(self) -> None:
         if self._fd is not None:
@@ -218,7 +250,7 @@ class _Walk:
             return
         self.tree[path] = Link(target)
         if copy:
-            filesystem.make_link(target, name, copy.open())
+            copy.make_link(target, name)
 
     def _file(self, fd: int, name: str, path: str, copy: _Copy | None) -> None:
         try:
@@ -239,12 +271,14 @@ class _Walk:
                 executable=bool(status.st_mode & stat.S_IXUSR),
                 script=chunk.startswith(b"#!"),
             )
-            writer = filesystem.create_file(name, copy.open(), _mode(facts)) if copy else None
+            writer = copy.create_file(name, _mode(facts)) if copy else None
             try:
                 self.tree[path] = File(_drain(opened, chunk, writer))
             finally:
                 if writer is not None:
-                    os.close(writer)
+                    # Some file systems say only now that the disk is full.
+                    with _writing():
+                        os.close(writer)
             self.facts[path] = facts
         finally:
             os.close(opened)
@@ -261,6 +295,7 @@ def _drain(fd: int, chunk: bytes, writer: int | None) -> str:
     while chunk:
         digest.update(chunk)
         if writer is not None:
-            filesystem.write_all(writer, chunk)
+            with _writing():
+                filesystem.write_all(writer, chunk)
         chunk = os.read(fd, _CHUNK)
     return SCHEME + digest.hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shutil
@@ -14,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from blake3 import blake3
 from hypothesis import strategies as st
 
@@ -330,76 +328,6 @@ def fated(root: Path, fates: Mapping[str, Fate], twins: tuple[str, ...] = ()) ->
             lay(setup.installed, {name: fate.disk})
     lay(setup.installed, {registry.FILE_NAME: registry.dump(registry.Registry(rows=rows))})
     return setup
-
-
-class Killed(BaseException):
-    """The end of a process at one instant: nothing that it would still do is done."""
-
-
-class Cut:
-    """The `os` of the modules that touch the disk: its calls are numbered, and one of them ends the run.
-
-    `error` comes in place of the call, or `after` it was made; `for_good` lets no later call through. A negative number
-    lets all through.
-    """
-
-    CALLS = frozenset(
-        {
-            *("open", "mkdir", "symlink", "write", "fsync", "sync", "rename", "fchmod", "unlink", "rmdir"),
-            *("stat", "fstat", "scandir", "read", "readlink"),
-        }
-    )
-    CHANGES = frozenset({"mkdir", "symlink", "write", "rename", "fchmod", "unlink", "rmdir"})
-
-    def __init__(
-        self,
-        at: int,
-        error: type[BaseException] = OSError,
-        *,
-        after: bool = False,
-        for_good: bool = False,
-    ) -> None:
-        self._at = at
-        self._error = error
-        self._after = after
-        self._for_good = for_good
-        self.made: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever is in `os`
-        found = getattr(os, name)
-        return self._counted(name, found) if name in self.CALLS else found
-
-    def _counted(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401  # any call of `os`
-            number = len(self.made)
-            self.made.append(f"{name} {arguments[0] if isinstance(arguments[0], str) else ''}" if arguments else name)
-            if (number == self._at and not self._after) or (number > self._at >= 0 and self._for_good):
-                self._fail()
-            result = call(*arguments, **options)
-            if number == self._at:
-                # Nobody will ever know of it.
-                if name == "open":
-                    os.close(result)
-                if name == "scandir":
-                    result.close()
-                self._fail()
-            return result
-
-        return counted
-
-    def _fail(self) -> None:
-        raise self._error(errno.EIO, os.strerror(errno.EIO))
-
-    def run(self, setup: Installation, *, force: bool = False) -> BaseException | None:
-        """Sync with this cut, and return what ended it."""
-        with pytest.MonkeyPatch.context() as patch:
-            for module in ("filesystem", "snapshot", "syncing.apply"):
-                patch.setattr(f"skillsync.{module}.os", self)
-            try:
-                setup.sync(force=force, ignored=True)
-            except (OSError, SkillsyncError, KeyboardInterrupt, Killed) as error:
-                return error
-        return None
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 import threading
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -41,6 +42,18 @@ def failing(number: int) -> Callable[..., Any]:
 
 def descriptors() -> int:
     return len(os.listdir("/dev/fd"))
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("name", "full"), [(None, "a/b"), ("c", "a/b/c"), ("c/d", "a/b/c/d"), ("/c", "/c"), (7, "a/b")]
+)
+def test_an_error_names_what_it_is_about_below_a_path(name: str | int | None, full: str) -> None:
+    with pytest.raises(FileNotFoundError, match="gone") as caught, filesystem.below("a"), filesystem.below("b"):
+        raise OSError(errno.ENOENT, "gone", name)
+    assert (caught.value.filename, caught.value.errno) == (full, errno.ENOENT)
 
 
 # Reading
@@ -148,6 +161,17 @@ def test_no_link_is_followed_below_a_root(root: Path, fd: int, path: str, error:
     with pytest.raises(error), open_directory(path.split("/", maxsplit=1)[0], "/".join(path.split("/")[1:]), dir_fd=fd):
         pytest.fail("it was opened")
     assert descriptors() == before
+
+
+def test_what_can_not_be_opened_is_named_by_its_whole_path(root: Path, fd: int) -> None:
+    lay(root, {"a/b/f": ""})
+    for path, error in (("a/b/x/y", FileNotFoundError), ("a/b/f", NotADirectoryError)):
+        with pytest.raises(error) as caught, open_directory(str(root), path):
+            pytest.fail("it was opened")
+        assert caught.value.filename == f"{root}/{path.removesuffix('/y')}"
+    with pytest.raises(FileNotFoundError) as caught, open_directory("a", "x", dir_fd=fd):
+        pytest.fail("it was opened")
+    assert caught.value.filename == "a/x"
 
 
 def test_the_root_itself_may_be_a_link_unless_it_is_below_another(root: Path, fd: int) -> None:
@@ -320,6 +344,17 @@ def test_no_link_is_followed_to_what_becomes_executable(root: Path, fd: int) -> 
     assert stat.S_IMODE((root / "f").stat().st_mode) == 0o644
 
 
+def test_what_can_not_be_written_is_named(root: Path, fd: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = descriptors()
+    for call in ("write", "fsync"):
+        monkeypatch.setattr(filesystem, "os", Meddled(**{call: failing(errno.ENOSPC)}))
+        with pytest.raises(OSError, match="No space left") as caught:
+            filesystem.write_file(call, b"x", fd)
+        assert caught.value.filename == call
+    assert sorted(path.name for path in root.iterdir()) == ["fsync", "write"]
+    assert descriptors() == before
+
+
 def test_what_is_written_is_written_whole(root: Path, fd: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filesystem, "os", Meddled(write=lambda to, content: os.write(to, content[:3])))
     filesystem.write_file("f", b"0123456789", fd)
@@ -332,16 +367,61 @@ def test_a_tree_is_removed_without_following_a_link(root: Path, fd: int) -> None
     lay(root, {"kept/f": "k", "gone/a/b/c/f": "", "gone/l": Link("../kept"), "gone/f": Link("../kept/f")})
     lay(root, {"gone/fifo": FIFO, "gone/a/out": Link("/"), "gone/empty": None})
     before = descriptors()
-    filesystem.remove_tree("gone", fd)
+    filesystem.remove_tree("gone", fd, map(str, count()))
     assert filesystem.listing(fd) == {"kept": Kind.DIRECTORY}
     assert (root / "kept/f").read_text() == "k"
     assert descriptors() == before
 
 
+def test_a_tree_is_removed_however_deep_it_is(root: Path, fd: int) -> None:
+    lay(root, {"gone": None})
+    inner = os.open("gone", os.O_RDONLY, dir_fd=fd)
+    for _ in range(2000):
+        os.mkdir("d", dir_fd=inner)
+        outer, inner = inner, os.open("d", os.O_RDONLY, dir_fd=inner)
+        os.close(outer)
+    os.close(inner)
+    filesystem.remove_tree("gone", fd, map(str, count()))
+    assert filesystem.listing(fd) == {}
+
+
+def test_a_tree_is_opened_up_for_its_owner_before_it_is_removed(root: Path, fd: int) -> None:
+    lay(root, {"gone/sub/f": "", "gone/whole/f": ""})
+    for path, mode in (("gone/sub", 0o500), ("gone", 0o555)):
+        (root / path).chmod(mode)
+    modes = []
+
+    def rename(name: str, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # as `os.rename` takes them
+        modes.append(stat.S_IMODE(os.stat(name, dir_fd=options["src_dir_fd"]).st_mode))
+        modes.append(stat.S_IMODE((root / "gone").stat().st_mode))
+        os.rename(name, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(filesystem, "os", Meddled(rename=rename))
+        filesystem.remove_tree("gone", fd, map(str, count()))
+    assert modes == [0o700, 0o755, 0o755, 0o755]
+    assert filesystem.listing(fd) == {}
+
+
+def test_a_tree_of_somebody_else_s_is_removed_as_far_as_the_system_lets(
+    root: Path, fd: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay(root, {"gone/f": "", "left/f": ""})
+    (root / "gone").chmod(0o555)
+    (root / "left").chmod(0o555)
+    monkeypatch.setattr(filesystem, "os", Meddled(fchmod=failing(errno.EPERM)))
+    filesystem.remove_tree("gone", fd, map(str, count()))
+    monkeypatch.setattr(filesystem, "os", Meddled(fchmod=failing(errno.EPERM), unlink=failing(errno.EACCES)))
+    with pytest.raises(PermissionError) as caught:
+        filesystem.remove_tree("left", fd, map(str, count()))
+    assert caught.value.filename == "left"
+    (root / "left").chmod(0o755)
+
+
 def test_a_link_is_no_tree(root: Path, fd: int) -> None:
     lay(root, {"kept/f": "k", "l": Link("kept")})
     with pytest.raises(UnreadableError):
-        filesystem.remove_tree("l", fd)
+        filesystem.remove_tree("l", fd, map(str, count()))
     assert (root / "kept/f").read_text() == "k"
 
 

@@ -559,6 +559,7 @@ def test_a_copy_that_fails_leaves_no_descriptor_open(
     lay(root, {"a/b/f": "1"})
     before = len(os.listdir("/dev/fd"))
     monkeypatch.setattr("skillsync.filesystem.os", Meddled(write=fail))
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as caught:
         copied(root, tmp_path / "copy")
+    assert caught.value.filename == "SKILL.md"  # below the copy's own directory
     assert len(os.listdir("/dev/fd")) == before

@@ -1,26 +1,28 @@
 """Carries out plans, one transaction per target directory: stage, verify, swap by renames, record last.
 
-Invariants: decides nothing; nothing is changed before everything is staged and has the lock's hash; a failure undoes
-what was done, until the registry has been replaced: then it is done; only a direct child of the target directory is
-ever moved or removed.
+Invariants: decides nothing; nothing is changed before everything is staged and has the lock's hash; what is replaced is
+still what the plan was made from; a failure undoes what was done, until the registry has been replaced: then it is
+done; only a direct child of the target directory is ever moved or removed.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
-from skillsync.errors import Code, Problem, SkillsyncError
-from skillsync.filesystem import open_directory
+from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
+from skillsync.filesystem import below, open_directory
 from skillsync.locking.changes import Action, Change, FileChanges, compare
 from skillsync.snapshot import Snapshot, shipped_faults, snapshot
 from skillsync.syncing import gitignore, journal, registry
 from skillsync.syncing.journal import NEW, OLD, STAGING, Step
-from skillsync.syncing.recovery import clear, make_parents
+from skillsync.syncing.plan import Absent
+from skillsync.syncing.recovery import clear, make_parents, not_cleared
+from skillsync.syncing.state import gitignore_text, read_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -95,12 +97,13 @@ def _words(files: FileChanges) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def apply(works: list[Work], lock: Lockfile, sources: Mapping[str, Source]) -> None:
     """Carry out the plans. Raises SkillsyncError, with nothing changed, if content isn't what was locked.
 
-    Any other failure leaves each target directory as it was, or done: never in between.
+    Any other failure leaves each target directory as it was, or done: never in between. An OSError says that nothing
+    was changed.
     """
     transactions = [_Transaction(work, work.fd) for work in works if work.fd is not None and not work.is_empty]
     with ExitStack() as stack:
         for transaction in transactions:
-            stack.callback(transaction.end)
+            stack.push(transaction.end)
             transaction.begin()
         problems = [problem for one in transactions for problem in one.stage(lock, sources)]
         if problems:
@@ -111,49 +114,77 @@ def apply(works: list[Work], lock: Lockfile, sources: Mapping[str, Source]) -> N
         filesystem.flush_all()
         for transaction in transactions:
             transaction.write_journal()
+        done: list[str] = []
         for transaction in transactions:
-            transaction.commit()
+            try:
+                transaction.commit()
+            except (OSError, SkillsyncError) as error:
+                if not done:
+                    raise
+                raise _half_done(error, done) from error
+            done.append(transaction.place)
+
+
+def _half_done(error: OSError | SkillsyncError, done: list[str]) -> SkillsyncError:
+    """Say of a failure that some target directories are done."""
+    if isinstance(error, OSError):
+        error = _failure(str(error.filename), error, "mend that, then run `skillsync sync` again")
+    note = f"{', '.join(done)} is done"
+    return SkillsyncError(*(replace(one, hint=f"{one.hint}; {note}") for one in error.problems))
+
+
+def _failure(path: str, error: OSError | UnreadableError, hint: str) -> SkillsyncError:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return SkillsyncError(Problem(code=Code.IO, message=f"{path}: {reason}", hint=hint, path=path))
 
 
 class _Transaction:
     """One target directory on its way from one state to the next."""
 
     def __init__(self, work: Work, fd: int) -> None:
+        self.place = work.plan.target
         self._work = work
         self._fd = fd
         self._undo: list[Callable[[], None]] = []
         self._inodes: dict[str, int] = {}
         self._staging = -1
+        self._inside = f"{self.place}/{STAGING}"
 
     def begin(self) -> None:
         """Make the staging directory; `recover` has cleared what a crash may have left."""
-        filesystem.make_directory(STAGING, self._fd)
-        self._staging = os.open(STAGING, filesystem.DIRECTORY, dir_fd=self._fd)
+        with below(self.place):
+            filesystem.make_directory(STAGING, self._fd)
+            self._staging = os.open(STAGING, filesystem.DIRECTORY, dir_fd=self._fd)
 
     def stage(self, lock: Lockfile, sources: Mapping[str, Source]) -> Iterator[Problem]:
         """Copy what is to be written, and yield what isn't the lock's content."""
         for change in self._work.written:
             provider, skill = lock.skills[change.skill]
             source = sources[change.skill]
-            name = NEW + change.skill
+            if problem := _content_changed(provider, skill, source, self._copy(change.skill, source)):
+                yield problem
+
+    def _copy(self, skill: str, source: Source) -> Snapshot:
+        name = NEW + skill
+        with below(self._inside):
             filesystem.make_directory(name, self._staging)
             with (
                 open_directory(name, dir_fd=self._staging) as into,
                 open_directory(source.root, source.path) as fd,
+                below(name),
             ):
-                found = snapshot(fd, f"{source.root}/{source.path}", copy_to=into)
-                self._inodes[change.skill] = filesystem.inode(into)
-            if problem := _content_changed(provider, skill, source, found):
-                yield problem
+                self._inodes[skill] = filesystem.inode(into)
+                return snapshot(fd, f"{source.root}/{source.path}", copy_to=into)
 
     def stage_records(self) -> None:
         """Write what goes in after the skills: `.gitignore` and the registry."""
-        if self._work.gitignore:
-            content = self._work.gitignore.encode("utf-8", "surrogateescape")
-            filesystem.write_file(NEW + gitignore.FILE_NAME, content, self._staging)
-        if self._records:
-            content = registry.dump(self._work.plan.registry)
-            filesystem.write_file(NEW + registry.FILE_NAME, content, self._staging)
+        with below(self._inside):
+            if self._work.gitignore:
+                content = self._work.gitignore.encode("utf-8", "surrogateescape")
+                filesystem.write_file(NEW + gitignore.FILE_NAME, content, self._staging)
+            if self._records:
+                content = registry.dump(self._work.plan.registry)
+                filesystem.write_file(NEW + registry.FILE_NAME, content, self._staging)
 
     def write_journal(self) -> None:
         """Say what is about to change: from here on the next run can tell what was done."""
@@ -165,10 +196,11 @@ class _Transaction:
             inode = self._inodes.get(change.skill, 0)
             steps.append(Step(skill=change.skill, old=change.before, new=new, inode=inode))
         content = journal.dump(steps, self._work.plan.registry)
-        filesystem.write_file(NEW + journal.FILE_NAME, content, self._staging)
-        filesystem.rename(NEW + journal.FILE_NAME, journal.FILE_NAME, from_fd=self._staging, to_fd=self._staging)
-        filesystem.flush(self._staging)
-        filesystem.flush(self._fd)
+        with below(self._inside):
+            filesystem.write_file(NEW + journal.FILE_NAME, content, self._staging)
+            filesystem.rename(NEW + journal.FILE_NAME, journal.FILE_NAME, from_fd=self._staging, to_fd=self._staging)
+            filesystem.flush(self._staging)
+            filesystem.flush(self._fd)
 
     @property
     def _records(self) -> bool:
@@ -183,14 +215,19 @@ class _Transaction:
             self._swap_gitignore()
             if self._records:
                 name = registry.FILE_NAME
-                filesystem.rename(NEW + name, name, from_fd=self._staging, to_fd=self._fd)
+                with below(self._inside):
+                    filesystem.rename(NEW + name, name, from_fd=self._staging, to_fd=self._fd)
         except BaseException:
             if not self._is_recorded():
                 self._roll_back()
             self._undo.clear()
             raise
         self._undo.clear()
-        filesystem.flush(self._fd)
+        try:
+            filesystem.flush(self._fd)
+        except OSError as error:
+            hint = "every skill is in its place; whether the disk has it nobody knows: run `skillsync verify`"
+            raise _failure(self.place, error, hint) from error
 
     def _is_recorded(self) -> bool:
         """Whether the registry has been replaced: undone after that, skills would no longer be what it says."""
@@ -202,22 +239,34 @@ class _Transaction:
             self._repair(name, change.files.changed)
         if change.action in {Action.UPDATE, Action.REMOVE}:
             self._move(name, OLD + name, self._fd, self._staging)
+            self._check_unedited(name)
         if change.action in _WRITES:
             self._move(NEW + name, name, self._staging, self._fd)
         for path in change.carried:
             self._carry(name, path)
 
+    def _check_unedited(self, name: str) -> None:
+        """Refuse to replace what somebody has changed since the plan was made.
+
+        Asked of what has been moved aside, where nobody finds it any more: before that, the answer could be too old.
+        """
+        found = filesystem.kind(OLD + name, self._staging)
+        now = read_entry(self._staging, OLD + name, found, self._inside) if found else Absent()
+        if now != self._work.plan.replaced[name]:
+            raise _edited(f"{self.place}/{name}", name)
+
     def _carry(self, name: str, path: str) -> None:
         """Move what people and agents made inside a skill from its old directory into the new one."""
-        make_parents(name, path, self._fd)
+        with below(self.place):
+            make_parents(name, path, self._fd)
         self._move(f"{OLD}{name}/{path}", f"{name}/{path}", self._staging, self._fd)
 
     def _repair(self, name: str, paths: tuple[str, ...]) -> None:
         for path in paths:
             directory, _, file = path.rpartition("/")
-            with open_directory(name, directory, dir_fd=self._fd) as fd:
-                back = partial(self._set_permissions, name, path, filesystem.permissions(file, fd))
-                self._do(partial(filesystem.make_executable, file, fd), back)
+            with below(f"{self.place}/{name}"), open_directory(name, directory, dir_fd=self._fd) as fd:
+                self._undo.append(partial(self._set_permissions, name, path, filesystem.permissions(file, fd)))
+                filesystem.make_executable(file, fd)
 
     def _set_permissions(self, name: str, path: str, mode: int) -> None:
         directory, _, file = path.rpartition("/")
@@ -225,17 +274,19 @@ class _Transaction:
             filesystem.set_permissions(file, mode, fd)
 
     def _move(self, name: str, new: str, from_fd: int, to_fd: int) -> None:
-        back = partial(_move_back, new, name, to_fd, from_fd)
-        self._do(partial(filesystem.rename, name, new, from_fd=from_fd, to_fd=to_fd), back)
-
-    def _do(self, step: Callable[[], None], back: Callable[[], None]) -> None:
         # Noted before it is done: an interruption can come right after it.
-        self._undo.append(back)
+        self._undo.append(partial(self._move_back, name, new, from_fd, to_fd))
         try:
-            step()
-        except OSError:
-            self._undo.pop()
-            raise
+            filesystem.rename(name, new, from_fd=from_fd, to_fd=to_fd)
+        except OSError as error:
+            path = f"{self.place}/{name if from_fd == self._fd else new}"
+            raise OSError(error.errno, error.strerror, path) from error
+
+    def _move_back(self, name: str, new: str, from_fd: int, to_fd: int) -> None:
+        """Undo a move, if it was done: that shows at its end in the staging directory, where nobody else writes."""
+        aside = to_fd == self._staging
+        if bool(filesystem.kind(new if aside else name, self._staging)) is aside:
+            filesystem.rename(new, name, from_fd=to_fd, to_fd=from_fd)
 
     def _swap_gitignore(self) -> None:
         name = gitignore.FILE_NAME
@@ -243,15 +294,31 @@ class _Transaction:
             return
         if filesystem.kind(name, self._fd):
             self._move(name, OLD + name, self._fd, self._staging)
+            self._check_gitignore_unedited()
         if self._work.gitignore:
             self._move(NEW + name, name, self._staging, self._fd)
 
-    def _roll_back(self) -> None:
-        while self._undo:
-            self._undo[-1]()
-            self._undo.pop()
+    def _check_gitignore_unedited(self) -> None:
+        """Refuse to replace lines that somebody has written since the plan was made: as `_check_unedited`."""
+        path = f"{self.place}/{gitignore.FILE_NAME}"
+        owned = self._work.plan.owned
+        try:
+            text = gitignore_text(self._staging, OLD + gitignore.FILE_NAME) or ""
+        except UnreadableError:
+            raise _edited(path) from None
+        if self._work.gitignore not in {gitignore.updated(text, owned, enabled=enabled) for enabled in (True, False)}:
+            raise _edited(path)
 
-    def end(self) -> None:
+    def _roll_back(self) -> None:
+        try:
+            while self._undo:
+                self._undo[-1]()
+                self._undo.pop()
+        except (OSError, UnreadableError) as error:
+            hint = "what was begun could not be undone: mend that, and the next `skillsync sync` completes or undoes it"
+            raise _failure(self.place, error, hint) from error
+
+    def end(self, kind: type[BaseException] | None, *_: object) -> None:
         """Remove the staging directory; what could not be undone stays in it for the next run."""
         if self._staging < 0:
             # Made perhaps, and never opened.
@@ -260,14 +327,18 @@ class _Transaction:
             return
         try:
             if not self._undo:
-                clear(self._staging)
-                filesystem.remove_directory(STAGING, self._fd)
+                clear(self._fd, self._staging)
+        except OSError as error:
+            # What failed before says more; the next run clears up.
+            if kind is None:
+                raise not_cleared(self.place, error) from error
         finally:
             os.close(self._staging)
             self._staging = -1
 
 
-def _move_back(name: str, new: str, from_fd: int, to_fd: int) -> None:
-    """Undo a move, if it was done."""
-    if filesystem.kind(name, from_fd):
-        filesystem.rename(name, new, from_fd=from_fd, to_fd=to_fd)
+def _edited(path: str, skill: str | None = None) -> SkillsyncError:
+    message = f"{path} was changed while it was to be replaced"
+    return SkillsyncError(
+        Problem(code=Code.MODIFIED, message=message, hint="run `skillsync sync` again", skill=skill, path=path)
+    )

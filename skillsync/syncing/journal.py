@@ -49,43 +49,54 @@ class Journal:
     registry: Registry
 
 
+class Ownership(Enum):
+    """What the registry that is there now says of a skill."""
+
+    OWNED = "owned"
+    NOT_OWNED = "not owned"
+    UNKNOWN = "unknown"  # there is no registry
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """What the next run sees of one step.
 
-    `here` is the hash of the skill's directory, None if nothing is there; `inode` its number. `aside` tells whether
-    the old directory lies in the staging directory, `owned` whether the registry has a row for the skill now.
+    `here` is the hash of the skill's directory, None where there is none or it has none; `inode` its number, 0 for what
+    is no directory. `aside` tells whether the old one lies in the staging directory.
     """
 
     here: str | None
     is_there: bool
     inode: int
     aside: bool
-    owned: bool
+    ownership: Ownership
 
 
 class Settlement(Enum):
     """What becomes of one step of an interrupted run."""
 
-    RESTORE = "restore"  # bring the old directory back
+    RESTORE = "restore"  # bring the old one back
     ADOPT = "adopt"  # the new directory is in its place: record it
-    LEAVE = "leave"  # nothing that is there was written by that run, or it is recorded already
+    KEEP = "keep"  # a directory of skillsync's is there, recorded or changed since
+    LEAVE = "leave"  # nothing is there, or nothing that can be told from a person's work
 
 
 def settle(step: Step, found: Found) -> Settlement:
     """Return what becomes of a step: done if its new directory is in place, else undone.
 
-    What the registry doesn't own is never brought back, and what can't be told from a person's work is left alone.
+    What the registry doesn't own is never brought back; but a registry that was lost meanwhile tells nothing, and a
+    skill must not be lost with it.
     """
     if not found.is_there:
-        return Settlement.RESTORE if found.aside and found.owned else Settlement.LEAVE
-    if step.new is not None and found.here == step.new and found.inode == step.inode:
-        return Settlement.ADOPT
-    return Settlement.LEAVE
+        may_be_ours = found.ownership is not Ownership.NOT_OWNED
+        return Settlement.RESTORE if found.aside and may_be_ours else Settlement.LEAVE
+    if step.new is not None and found.inode == step.inode:
+        return Settlement.ADOPT if found.here == step.new else Settlement.KEEP
+    return Settlement.KEEP if found.ownership is Ownership.OWNED else Settlement.LEAVE
 
 
 def parse(content: bytes) -> Journal:
-    """Read a journal's bytes. Raises MalformedError or InvalidError."""
+    """Read a journal's bytes. Raises MalformedError, InvalidError, or NewerError for a format of the future."""
     try:
         data = json.loads(decode(content))
     except (ValueError, RecursionError):
@@ -95,8 +106,15 @@ def parse(content: bytes) -> Journal:
     table = Table(data)
     table.version(VERSION)
     table.only(("version", "steps", "registry"))
+    steps: dict[str, Step] = {}
+    for entry in table.tables("steps"):
+        step = _step(entry)
+        if step.skill in steps:
+            # Each further one would be a further guess at a directory's number.
+            raise InvalidError(entry.key("skill"), "is there twice")
+        steps[step.skill] = step
     return Journal(
-        steps=tuple(_step(entry) for entry in table.tables("steps")),
+        steps=tuple(steps.values()),
         registry=registry.parse(table.text("registry").encode("utf-8", "replace")),
     )
 

@@ -6,7 +6,7 @@ disagree; what is in no registry row is never changed; after one apply the next 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -155,13 +155,17 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What takes one target directory to the lock. With a problem in it, nothing of it may be done."""
+    """What takes one target directory to the lock. With a problem in it, nothing of it may be done.
+
+    `replaced` is what goes: each entry that is updated or removed, as it was when the plan was made.
+    """
 
     target: str
     changes: tuple[Change, ...]
     problems: tuple[Problem, ...]
     drift: tuple[DriftRow, ...]
     registry: Registry  # as it is when all is done
+    replaced: Mapping[str, Disk] = field(default_factory=dict)
 
     @property
     def owned(self) -> tuple[str, ...]:
@@ -175,6 +179,7 @@ def make(target: str, lock: Lockfile, state: State, *, force: bool) -> Plan:
     problems: list[Problem] = []
     drift = [DriftRow(kind=Drift.INTERRUPTED)] if state.interrupted else []
     rows = dict(state.registry.rows)
+    replaced: dict[str, Disk] = {}
     locked = lock.skills
     for name in sorted({*locked, *rows}):
         provider, skill = locked.get(name, (None, None))
@@ -193,6 +198,8 @@ def make(target: str, lock: Lockfile, state: State, *, force: bool) -> Plan:
             problems.append(facts.refusal(verdict.refusal, f"{target}/{name}"))
             continue
         changes += facts.changes(verdict)
+        if verdict.action in {Action.UPDATE, Action.REMOVE}:
+            replaced[name] = disk
         if verdict.action in {Action.REMOVE, Action.FORGET}:
             del rows[name]
         elif skill:
@@ -203,6 +210,7 @@ def make(target: str, lock: Lockfile, state: State, *, force: bool) -> Plan:
         problems=tuple(problems),
         drift=tuple(drift),
         registry=replace(state.registry, rows=rows),
+        replaced=replaced,
     )
 
 

@@ -1,33 +1,34 @@
 """Puts right what an interrupted run left in a target directory, as the journal and the disk tell.
 
 Invariants: runs under the lock, before anything else is read; what a person made is never taken for that run's work;
-a staging directory that holds anything but skillsync's own names is not touched.
+a staging directory that holds anything but skillsync's own names is not touched; what is being removed bears a name
+that is never brought back.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
 from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
-from skillsync.filesystem import Kind, listing, open_directory, read_file
+from skillsync.filesystem import Kind, below, listing, open_directory, read_file
 from skillsync.hashing import parents
-from skillsync.schema import InvalidError, MalformedError, name_fault
+from skillsync.schema import InvalidError, MalformedError, NewerError, name_fault
 from skillsync.snapshot import snapshot
 from skillsync.syncing import gitignore, journal, registry
-from skillsync.syncing.journal import NEW, OLD, STAGING, Found, Journal, Settlement, Step, settle
-from skillsync.syncing.registry import Registry, Row
+from skillsync.syncing.journal import NEW, OLD, STAGING, Found, Journal, Ownership, Settlement, Step, settle
+from skillsync.syncing.registry import ForeignRow, Registry, Row
 from skillsync.syncing.state import read_registry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillsync.syncing.registry import ForeignRow
     from skillsync.syncing.target import Target
 
-_LIMIT = 16 * 1024 * 1024
+_LIMIT = 64 * 1024 * 1024  # the registry's text is in it, escaped
 _FILES = frozenset({gitignore.FILE_NAME, registry.FILE_NAME, journal.FILE_NAME})
 
 
@@ -41,15 +42,18 @@ def recover(fd: int, target: Target) -> None:
         return
     if found is not Kind.DIRECTORY:
         raise _not_ours(target, f"is {found.value}")
-    with open_directory(STAGING, dir_fd=fd) as staging:
+    with below(target.name), open_directory(STAGING, dir_fd=fd) as staging:
         entries = listing(staging)
         for name in entries:
             if not _is_staged(name):
                 raise _not_ours(target, f"holds `{filesystem.shown(name)}`")
-        if (interrupted := _read(staging)) is not None:
+        interrupted = _with_leftovers(_read(staging, target), entries)
+        if interrupted.steps:
             _settle_all(interrupted, read_registry(fd, target), entries, fd, staging)
-        clear(staging)
-    filesystem.remove_directory(STAGING, fd)
+        try:
+            clear(fd, staging)
+        except OSError as error:
+            raise not_cleared(target.name, error) from error
 
 
 def _is_staged(name: str) -> bool:
@@ -58,13 +62,34 @@ def _is_staged(name: str) -> bool:
     return name == journal.FILE_NAME or (rest != name and (name_fault(rest) is None or rest in _FILES))
 
 
-def _read(staging: int) -> Journal | None:
-    """Read the journal; without a valid one nothing had been changed yet."""
+def _read(staging: int, target: Target) -> Journal:
+    """Read the journal; without a valid one there is nothing of that run's to record."""
     try:
         content = read_file(journal.FILE_NAME, _LIMIT, dir_fd=staging)
-        return None if content is None else journal.parse(content)
-    except (UnreadableError, InvalidError, MalformedError):
-        return None
+        if content is not None:
+            return journal.parse(content)
+    except NewerError as error:
+        path = f"{target.name}/{STAGING}/{journal.FILE_NAME}"
+        message = f"{path} can't be read: {error.key} {error.reason}"
+        raise SkillsyncError(
+            Problem(code=Code.REGISTRY_UNREADABLE, message=message, hint="upgrade skillsync", path=path)
+        ) from None
+    except UnreadableError as error:
+        path = f"{target.name}/{STAGING}"
+        message = f"{path}/{journal.FILE_NAME} can't be read: {error}"
+        hint = f"make it readable, or look at {path} and move it away"
+        raise SkillsyncError(Problem(code=Code.UNMANAGED, message=message, hint=hint, path=path)) from None
+    except (InvalidError, MalformedError):
+        pass
+    return Journal(steps=(), registry=Registry())
+
+
+def _with_leftovers(interrupted: Journal, entries: Mapping[str, Kind]) -> Journal:
+    """Add a step for everything that was moved aside and isn't in the journal, which may be lost or broken."""
+    known = {step.skill for step in interrupted.steps}
+    aside = (name.removeprefix(OLD) for name in entries if name.startswith(OLD))
+    more = (Step(skill=name, old=None, new=None, inode=0) for name in aside if name not in known | _FILES)
+    return replace(interrupted, steps=(*interrupted.steps, *more))
 
 
 def _settle_all(interrupted: Journal, current: Registry, entries: Mapping[str, Kind], fd: int, staging: int) -> None:
@@ -76,10 +101,10 @@ def _settle_all(interrupted: Journal, current: Registry, entries: Mapping[str, K
             filesystem.rename(OLD + step.skill, step.skill, from_fd=staging, to_fd=fd)
         elif settlement is Settlement.ADOPT:
             row = interrupted.registry.rows.get(step.skill)
-            if isinstance(row, Row) and row.hash == step.new:
+            if isinstance(row, Row) and row.hash == step.new and not isinstance(rows.get(step.skill), ForeignRow):
                 rows[step.skill] = row
-        if settlement is not Settlement.RESTORE and entries.get(OLD + step.skill) is Kind.DIRECTORY:
-            _carry(step.skill, fd, staging, ours=settlement is Settlement.ADOPT)
+        if settlement in {Settlement.ADOPT, Settlement.KEEP} and entries.get(OLD + step.skill) is Kind.DIRECTORY:
+            _carry(step.skill, fd, staging)
     if OLD + gitignore.FILE_NAME in entries and filesystem.kind(gitignore.FILE_NAME, fd) is None:
         filesystem.rename(OLD + gitignore.FILE_NAME, gitignore.FILE_NAME, from_fd=staging, to_fd=fd)
     if rows != current.rows:
@@ -93,62 +118,77 @@ def _look(step: Step, rows: Mapping[str, object], entries: Mapping[str, Kind], f
     if found is Kind.DIRECTORY:
         with open_directory(step.skill, dir_fd=fd) as inner:
             here, inode = snapshot(inner, step.skill).hash, filesystem.inode(inner)
+    if isinstance(rows.get(step.skill), Row):
+        ownership = Ownership.OWNED
+    else:
+        no_registry = filesystem.kind(registry.FILE_NAME, fd) is None
+        ownership = Ownership.UNKNOWN if no_registry else Ownership.NOT_OWNED
     return Found(
-        here=here,
-        is_there=found is not None,
-        inode=inode,
-        aside=OLD + step.skill in entries,
-        # A registry that was lost meanwhile tells nothing, and a skill must not be lost with it.
-        owned=isinstance(rows.get(step.skill), Row) or filesystem.kind(registry.FILE_NAME, fd) is None,
+        here=here, is_there=found is not None, inode=inode, aside=OLD + step.skill in entries, ownership=ownership
     )
 
 
-def _carry(skill: str, fd: int, staging: int, *, ours: bool) -> None:
+def _carry(skill: str, fd: int, staging: int) -> None:
     """Move what people and agents made inside the old directory into the one that is in its place.
 
-    Where that one is not `ours`, nothing is made for it, and through a link in it nothing goes: it may have come with
-    the repository, as the old one may.
+    Through a link in that one nothing goes: it may have come with the repository, as the old one may.
     """
     if filesystem.kind(skill, fd) is not Kind.DIRECTORY:
         return
-    with open_directory(OLD + skill, dir_fd=staging) as old:
-        runtime = snapshot(old, skill).runtime
+    with below(STAGING), open_directory(OLD + skill, dir_fd=staging) as old:
+        runtime = snapshot(old, OLD + skill).runtime
     for path in runtime:
-        parent, _, name = path.rpartition("/")
-        if ours:
+        with suppress(NotADirectoryError, UnreadableError):
             make_parents(skill, path, fd)
-        with (
-            suppress(FileNotFoundError, NotADirectoryError, UnreadableError),
-            open_directory(skill, parent, dir_fd=fd) as into,
-        ):
+            parent, _, name = path.rpartition("/")
+            with open_directory(skill, parent, dir_fd=fd) as into:
+                if filesystem.kind(name, into) is None:
+                    filesystem.rename(f"{OLD}{skill}/{path}", name, from_fd=staging, to_fd=into)
+
+
+def make_parents(skill: str, path: str, fd: int) -> None:
+    """Make the directories above a path inside a skill, as far as they are missing; none through a link."""
+    for directory in parents(path):
+        parent, _, name = directory.rpartition("/")
+        with below(f"{skill}/{parent}".rstrip("/")), open_directory(skill, parent, dir_fd=fd) as into:
             if filesystem.kind(name, into) is None:
-                filesystem.rename(f"{OLD}{skill}/{path}", name, from_fd=staging, to_fd=into)
-
-
-def make_parents(name: str, path: str, fd: int) -> None:
-    """Make the directories above a path inside a skill, as far as they are missing."""
-    for parent in parents(path):
-        if filesystem.kind(f"{name}/{parent}", fd) is None:
-            filesystem.make_directory(f"{name}/{parent}", fd)
+                filesystem.make_directory(name, into)
 
 
 def _record(to_come: Registry, fd: int, staging: int) -> None:
     name = NEW + registry.FILE_NAME
-    with suppress(FileNotFoundError):
-        filesystem.remove_file(name, staging)
-    filesystem.write_file(name, registry.dump(to_come), staging)
-    filesystem.rename(name, registry.FILE_NAME, from_fd=staging, to_fd=fd)
+    with below(STAGING):
+        with suppress(FileNotFoundError):
+            filesystem.remove_file(name, staging)
+        filesystem.write_file(name, registry.dump(to_come), staging)
+        filesystem.rename(name, registry.FILE_NAME, from_fd=staging, to_fd=fd)
     filesystem.flush(fd)
 
 
-def clear(staging: int) -> None:
-    """Empty the staging directory, the journal last: until then the next run could still tell what was done."""
-    entries = listing(staging)
-    for name, kind in sorted(entries.items(), key=lambda item: item[0] == journal.FILE_NAME):
-        if kind is Kind.DIRECTORY:
-            filesystem.remove_tree(name, staging)
-        else:
-            filesystem.remove_file(name, staging)
+def clear(fd: int, staging: int) -> None:
+    """Remove the staging directory, the journal last: until then `verify` can tell that something is left to do."""
+    with below(STAGING):
+        entries = listing(staging)
+        spare = (name for name in (f"{NEW}{number}" for number in count()) if name not in entries)
+        for name, kind in sorted(entries.items(), key=lambda item: item[0] == journal.FILE_NAME):
+            if kind is not Kind.DIRECTORY:
+                filesystem.remove_file(name, staging)
+                continue
+            doomed = name
+            if name.startswith(OLD):
+                # Half a directory must not look like one that was moved aside.
+                doomed = next(spare)
+                filesystem.rename(name, doomed, from_fd=staging, to_fd=staging)
+            filesystem.remove_tree(doomed, staging, spare)
+    filesystem.remove_directory(STAGING, fd)
+
+
+def not_cleared(target: str, error: OSError) -> SkillsyncError:
+    """Say that all is in place, and that what it replaced is still there."""
+    path = f"{target}/{STAGING}"
+    message = f"what was replaced can't be removed: {target}/{error.filename}: {error.strerror}"
+    hint = f"every skill is in its place; remove {path} yourself, or mend that and run `skillsync sync` again"
+    return SkillsyncError(Problem(code=Code.IO, message=message, hint=hint, path=path))
 
 
 def _not_ours(target: Target, what: str) -> SkillsyncError:

@@ -14,7 +14,7 @@ from blake3 import blake3
 
 from skillsync import filesystem
 from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
-from skillsync.filesystem import Kind, listing, open_directory, read_file
+from skillsync.filesystem import Kind, below, listing, open_directory, read_file
 from skillsync.hashing import SCHEME, File
 from skillsync.schema import InvalidError, MalformedError, NewerError, folded
 from skillsync.snapshot import snapshot
@@ -52,7 +52,7 @@ def read_state(fd: int | None, target: Target, lock: Lockfile) -> tuple[State, l
         if name in lock.skills and name in twins:
             disk[name] = Twin(filesystem.shown(twins[name]))
         elif name in entries:
-            disk[name] = _read_entry(fd, name, entries[name], target)
+            disk[name] = read_entry(fd, name, entries[name], target.name)
         else:
             disk[name] = Absent()
     idle = [one for one in disk.values() if isinstance(one, Directory) and _has_idle_script(one)]
@@ -70,7 +70,10 @@ def read_state(fd: int | None, target: Target, lock: Lockfile) -> tuple[State, l
 
 
 def _has_journal(fd: int) -> bool:
-    return filesystem.kind(f"{STAGING}/{journal.FILE_NAME}", fd) is not None
+    return (
+        filesystem.kind(STAGING, fd) is Kind.DIRECTORY
+        and filesystem.kind(f"{STAGING}/{journal.FILE_NAME}", fd) is not None
+    )
 
 
 def read_settled(target: Target, lock: Lockfile) -> tuple[State, list[Problem]]:
@@ -106,12 +109,13 @@ def _has_idle_script(found: Directory) -> bool:
     return any(facts.script and not facts.executable for facts in found.snapshot.facts.values())
 
 
-def _read_entry(fd: int, name: str, kind: Kind, target: Target) -> Disk:
+def read_entry(fd: int, name: str, kind: Kind, above: str) -> Disk:
+    """Read an entry of an open directory as the plan sees it; `above` is that directory's path, for errors."""
     if kind is not Kind.DIRECTORY:
         return Other(kind.value)
     try:
-        with open_directory(name, dir_fd=fd) as inner:
-            return Directory(snapshot(inner, f"{target.name}/{name}"))
+        with below(above), open_directory(name, dir_fd=fd) as inner:
+            return Directory(snapshot(inner, name))
     except FileNotFoundError:
         # Of a run that is swapping it; who reads without the lock reads again.
         return Absent()
@@ -160,12 +164,17 @@ def read_gitignore(fd: int, target: Target) -> str | None:
     """Return the text of `.gitignore`, None if there is none. Raises SkillsyncError for a link or anything odd."""
     path = f"{target.name}/{gitignore.FILE_NAME}"
     try:
-        content = read_file(gitignore.FILE_NAME, _LIMIT, dir_fd=fd)
-        return None if content is None else content.decode("utf-8", "surrogateescape")
+        return gitignore_text(fd, gitignore.FILE_NAME)
     except UnreadableError as error:
         message = f"{path} can't be read: {error}"
         hint = "make it a regular file, or set `gitignore = false` in agent-skills.toml"
         raise SkillsyncError(Problem(code=Code.UNSAFE_TARGET, message=message, hint=hint, path=path)) from None
+
+
+def gitignore_text(fd: int, name: str) -> str | None:
+    """Return the text of a `.gitignore` under any name, None if there is none. Raises UnreadableError."""
+    content = read_file(name, _LIMIT, dir_fd=fd)
+    return None if content is None else content.decode("utf-8", "surrogateescape")
 
 
 def notes(target: Target, plan: Plan, lock: Lockfile) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from skillsync import filesystem
 from skillsync.errors import Code, Problem, SkillsyncError
-from skillsync.filesystem import open_directory
+from skillsync.filesystem import below, open_directory
 from skillsync.schema import folded
 
 if TYPE_CHECKING:
@@ -110,9 +110,7 @@ def held(target: Target, busy: Callable[[str], None]) -> Iterator[int]:
         with opened(target) as fd:
             if fd is None:
                 continue
-            if not filesystem.take_lock(fd, wait=False):
-                busy(target.name)
-                filesystem.take_lock(fd, wait=True)
+            _take_lock(fd, target, busy)
             if filesystem.is_gone(fd):
                 continue
             try:
@@ -125,6 +123,15 @@ def held(target: Target, busy: Callable[[str], None]) -> Iterator[int]:
                         filesystem.remove_directory(f"{target.base}/{path}")
             return
     raise busy_for_good(target)
+
+
+def _take_lock(fd: int, target: Target, busy: Callable[[str], None]) -> None:
+    with below(target.name):
+        if filesystem.take_lock(fd, wait=False):
+            return
+    busy(target.name)
+    with below(target.name):
+        filesystem.take_lock(fd, wait=True)
 
 
 def _make(target: Target) -> list[str]:

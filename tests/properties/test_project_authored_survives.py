@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import projects
 import pytest
-from builders import Cut, Killed, fated, fates, lay
+from builders import fated, fates, lay
+from cuts import Cut, Killed
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -81,7 +82,7 @@ def test_what_is_project_authored_survives(  # noqa: PLR0913  # all that can hap
         outside = everything(setup.root / "packages") if setup.providers else None
         before = authored(setup, {name for name, fate in skills.items() if fate.is_owned})
         number, error, after = cut
-        ended = Cut(number, error, after=after, for_good=error is Killed).run(setup, force=force)
+        ended = Cut(number, error, after=after).run(setup, force=force)
         event(f"ended by {type(ended).__name__}")
         for forced in (force, True):
             with suppress(SkillsyncError):

@@ -1,22 +1,30 @@
+"""What is read was written by anybody: it is read as a whole or refused as it should be, in little time and memory."""
+
 from __future__ import annotations
 
+import time
+import tracemalloc
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 import yaml
-from builders import SHELVES, locked, locked_skill, quickly
+from builders import SHELVES, locked, locked_skill
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillsync import yaml_nodes
 from skillsync.discovery import skill
+from skillsync.discovery.gem import bundler, rubygems
+from skillsync.discovery.pypi import record
 from skillsync.errors import Code
 from skillsync.hashing import Link, tree_hash
 from skillsync.locking import lockfile, manifest
 from skillsync.locking.lockfile import Lockfile
 from skillsync.schema import InvalidError, MalformedError, hash_fault, line_fault, name_fault, path_fault
-from skillsync.syncing import registry
-from skillsync.syncing.registry import Row
+from skillsync.syncing import journal, registry
+from skillsync.syncing.journal import Step
+from skillsync.syncing.registry import Registry, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -69,6 +77,68 @@ skills:
     owner: [someone, ~]
 tool: !own x
 """
+_GEMFILE_LOCK = b"""\
+GIT
+  remote: https://example.org/oak.git
+  revision: 0123456789abcdef0123456789abcdef01234567
+  branch: main
+  glob: {,*}.gemspec
+  specs:
+    oak (1.0.0)
+      elm (~> 2.1, >= 2.1.3)
+
+PATH
+  remote: engines/admin
+  specs:
+    admin (0.1.0)
+
+GEM
+  remote: https://rubygems.org/
+  specs:
+    elm (2.1.3)
+    elm (2.1.3-x86_64-linux)
+
+PLATFORMS
+  ruby
+  x86_64-linux
+
+DEPENDENCIES
+  admin!
+  elm (~> 2.1)
+  oak!
+
+BUNDLED WITH
+   2.3.15
+"""
+_GEMFILE = b"""\
+source "https://rubygems.org"
+# gem "none"
+gem "elm", "~> 2.1" # text
+gem('oak', git: 'https://example.org/oak.git')
+=begin
+gem "none"
+=end
+__END__
+"""
+_GEMSPEC = b"""\
+# -*- encoding: utf-8 -*-
+# stub: elm 2.1.3 x86_64-linux lib
+Gem::Specification.new do |s|
+end
+"""
+_RECORD = b"""\
+elm/__init__.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0
+"elm/.agents/skills/elm-use/a ""b"", c.md",sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0
+../../bin/elm,,
+elm-2.1.3.dist-info/RECORD,,
+"""
+_JOURNAL = journal.dump(
+    (
+        Step(skill="testing", old=locked_skill("a").hash, new=locked_skill("b").hash, inode=1 << 40),
+        Step(skill="gone", old=None, new=None, inode=0),
+    ),
+    Registry(rows={"testing": Row(ecosystem="gem", package="sus", version="1.0", hash=locked_skill("b").hash)}),
+)
 
 # What means something to one of the languages, or to whoever takes a text for a path.
 _PIECES = st.sampled_from(
@@ -112,6 +182,18 @@ _PIECES = st.sampled_from(
             b"../",
         ),
         *(b"version", b"skills", b"gem", b"name", b"provider", b"a" * 5000, b" " * 5000, b"*" * 3000),
+        *(
+            b"GEM\n",
+            b"  specs:\n",
+            b"    elm (1)\n",
+            b"  remote: ",
+            b"# stub: ",
+            b"1." * 3000,
+            b"-" * 3000,
+            b"(" * 3000,
+        ),
+        *(b"=begin\n", b"\n__END__\n", b"gem ", b"gem '" * 1000, b'""' * 2000, b"," * 3000, b"[" * 20_000),
+        *(b'{"a":' * 20_000, b'"\\ud800"', b"1e400", b"-0", b"NaN", b'"inode":', b'"steps":[', b"\\n"),
     ]
 ) | st.binary(max_size=8)
 
@@ -132,9 +214,23 @@ def _untrusted(document: bytes) -> st.SearchStrategy[bytes]:
     return _mutated(document) | st.lists(_PIECES, max_size=12).map(b"".join) | st.binary(max_size=200)
 
 
+@contextmanager
+def _cheaply() -> Iterator[None]:
+    """Fail for more than a second of the process's own time, or more than 100 MiB of Python's memory."""
+    tracemalloc.start()
+    started = time.process_time()
+    try:
+        yield
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert time.process_time() - started < 1
+    assert peak < 100 << 20
+
+
 def _read(parse: Callable[[bytes], T], content: bytes) -> T | None:
     place: Place = (None, None)
-    with quickly():
+    with _cheaply():
         try:
             return parse(content)
         except MalformedError as error:
@@ -197,7 +293,7 @@ def test_a_registry_is_read_as_a_whole_or_refused(content: bytes) -> None:
 @pytest.mark.usefixtures("_library")
 @given(_untrusted(_SKILL))
 def test_frontmatter_is_read_or_explained(content: bytes) -> None:
-    with quickly():
+    with _cheaply():
         found = skill.parse(content, skill.about("gem:sus", "ruby-testing", "skills/ruby-testing/SKILL.md"))
     for problem in found.problems:
         assert problem.code is Code.INVALID_SKILL
@@ -212,3 +308,60 @@ def test_frontmatter_is_read_or_explained(content: bytes) -> None:
             + (content.count(b"\xe2\x80") + 1)
         )
     assert bool(found.description.strip()) is not any(problem.is_error for problem in found.problems)
+
+
+@given(_untrusted(_JOURNAL))
+def test_a_journal_is_read_as_a_whole_or_refused(content: bytes) -> None:
+    found = _read(journal.parse, content)
+    if found:
+        assert len({step.skill for step in found.steps}) == len(found.steps)
+        for step in found.steps:
+            assert not name_fault(step.skill)
+            assert not any(text is not None and hash_fault(text) for text in (step.old, step.new))
+        assert journal.parse(journal.dump(found.steps, found.registry)) == found
+
+
+@given(_untrusted(_GEMFILE_LOCK))
+def test_a_bundle_s_lock_is_read_as_a_whole_or_refused(content: bytes) -> None:
+    text = content.decode(errors="replace")
+    line: int | None = None
+    found = bundler.Lock(sources=(), dependencies=frozenset())
+    with _cheaply():
+        try:
+            found = bundler.parse_lock(text)
+        except bundler.LockTextError as error:
+            line = error.line
+        checkouts = [source.checkout for source in found.sources]
+    assert line is None or 1 <= line <= text.count("\n") + 1
+    assert not any(one is not None and (not one.isprintable() or "/" in one) for one in checkouts)
+    assert found.named.issuperset(gem.name for source in found.sources for gem in source.gems)
+
+
+@given(_untrusted(_GEMFILE), _untrusted(_GEMFILE_LOCK))
+def test_a_gemfile_and_bundler_s_settings_say_what_they_can(gemfile: bytes, config: bytes) -> None:
+    with _cheaply():
+        names = bundler.gem_names(gemfile.decode(errors="replace"))
+        settings = bundler.parse_config(config.decode(errors="replace"))
+    assert not any("/" in name for name in names)
+    assert all(key.startswith("BUNDLE_") for key in settings)
+
+
+@given(_untrusted(_GEMSPEC))
+def test_a_gemspec_s_stub_line_is_read_or_there_is_none(content: bytes) -> None:
+    with _cheaply():
+        found = rubygems.stub(content.decode(errors="replace"))
+    if found:
+        assert rubygems.is_name(found.name)
+        assert "/" not in found.full_name
+        rubygems.version_key(found.version)
+
+
+@given(_untrusted(_RECORD))
+def test_a_record_is_read_as_a_whole_or_refused(content: bytes) -> None:
+    with _cheaply(), suppress(ValueError):
+        found = record.parse(content.decode(errors="replace"))
+        assert not any(map(path_fault, found))
+        record.places(found)
+        record.skill_directories(found)
+        for text in found.values():
+            record.sha256(text)

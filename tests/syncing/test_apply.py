@@ -10,24 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import projects
 import pytest
-from builders import FIFO, Cut, Executable, Installation, Killed, Meddled, lay, take_away, walked
+from builders import FIFO, Executable, Installation, Meddled, lay, take_away, walked
+from cuts import Busy, Cut, Killed, recovered, without_waiting_for_the_disk
 
 from skillsync import filesystem
 from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
 from skillsync.hashing import Link
-from skillsync.locking.changes import Action
 from skillsync.locking.lockfile import Lockfile
-from skillsync.syncing import registry
+from skillsync.syncing import journal, registry
 from skillsync.syncing.apply import Source, Work, apply, check_source, needed
 from skillsync.syncing.journal import STAGING
-from skillsync.syncing.recovery import recover
 from skillsync.syncing.registry import Row
 from skillsync.syncing.state import read_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from builders import Piece
+    from builders import Piece, Pieces
 
     from skillsync.syncing.plan import Plan
 
@@ -37,10 +36,8 @@ DEMO = Path(__file__).parents[2] / "fixtures/demo"
 
 @pytest.fixture(autouse=True, scope="module")
 def _no_waiting_for_the_disk() -> Iterator[None]:
-    """Leave out the flushes themselves: what they are good for shows only when the power goes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "sync", lambda: None)
-        patch.setattr(os, "fsync", lambda _fd: None)
+        without_waiting_for_the_disk(patch)
         yield
 
 
@@ -485,8 +482,16 @@ def test_a_target_that_fails_is_as_it_was_and_the_one_before_is_done(
         os.rename(old, new, **options)
 
     monkeypatch.setattr(filesystem, "os", Meddled(rename=fail))
-    with pytest.raises(OSError, match="Input/output error"):
+    with pytest.raises(SkillsyncError) as caught:
         apply(works, lock, setup.sources)
+    assert caught.value.problems == (
+        Problem(
+            code=Code.IO,
+            message=".claude/skills/x: Input/output error",
+            hint=f"mend that, then run `skillsync sync` again; {SKILLS} is done",
+            path=".claude/skills/x",
+        ),
+    )
     assert sorted(os.listdir(setup.installed)) == [registry.FILE_NAME, "x"]
     assert os.listdir(setup.project / ".claude/skills") == []
     for fd in fds:
@@ -504,12 +509,318 @@ def test_what_has_nothing_to_do_is_not_touched(setup: Installation) -> None:
     assert projects.tree(setup.installed) == before
 
 
+# What somebody does while a run is at work
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object], at: str = f"new-{journal.FILE_NAME}") -> None:
+    """Let something happen while a run is at work: when all is staged, or when another name is about to be moved."""
+
+    def rename(name: str, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # as `os.rename` takes them
+        if name == at:
+            monkeypatch.undo()
+            act()
+        os.rename(name, *arguments, **options)
+
+    monkeypatch.setattr(filesystem, "os", Meddled(rename=rename))
+
+
+EDITS: dict[str, Pieces] = {
+    "edit": {"x/f": "mine"},
+    "file": {"x/notes/n": "mine"},
+    "link": {"x/l": Link("/")},
+    "runtime": {"x/.venv/lib": "mine"},
+    "same size": {"x/f": "3"},
+}
+
+
+@pytest.mark.parametrize("force", [False, True], ids=["", "force"])
+@pytest.mark.parametrize("locked", [True, False], ids=["update", "remove"])
+@pytest.mark.parametrize("pieces", EDITS.values(), ids=EDITS)
+def test_an_edit_that_comes_after_the_plan_is_not_lost(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch, pieces: Pieces, *, locked: bool, force: bool
+) -> None:
+    for name in ("a", "x", "y"):
+        setup.ship(name, {"f": "1"})
+    setup.sync()
+    for name in ("a", "x", "y"):
+        setup.ship(name, {"f": "2"})
+    if not locked:
+        setup.drop("x")
+    if force:
+        lay(setup.installed / "x", {"f": "discarded", "fifo": FIFO})
+    before = projects.content(setup.installed, times=True)
+    meanwhile(monkeypatch, lambda: lay(setup.installed, pieces))
+    with pytest.raises(SkillsyncError) as caught:
+        setup.sync(force=force)
+    assert caught.value.problems == (
+        Problem(
+            code=Code.MODIFIED,
+            message=f"{SKILLS}/x was changed while it was to be replaced",
+            hint="run `skillsync sync` again",
+            skill="x",
+            path=f"{SKILLS}/x",
+        ),
+    )
+    after = projects.content(setup.installed, times=True)
+    edited = {path for path in after if before.get(path) != after[path]} - {"x"}
+    assert edited == {path for piece in pieces for path in (piece, piece.rpartition("/")[0])} - {"x"}
+    for path, piece in pieces.items():
+        assert isinstance(piece, Link) or (setup.installed / path).read_text() == piece
+
+
+@pytest.mark.parametrize("replacement", [{}, {"x": "a file"}, {"x": Link("mine")}], ids=["nothing", "file", "link"])
+def test_what_stands_in_a_skill_s_place_meanwhile_is_not_lost(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch, replacement: Pieces
+) -> None:
+    setup.ship("x", {"f": "1"})
+    setup.sync()
+    setup.ship("x", {"f": "2"})
+
+    def replace() -> None:
+        take_away(setup.installed / "x")
+        lay(setup.installed, replacement)
+
+    meanwhile(monkeypatch, replace)
+    with pytest.raises((SkillsyncError, FileNotFoundError)):
+        setup.sync()
+    found = {name for name in os.listdir(setup.installed) if name == "x"}
+    assert found == set(replacement)
+    assert not (setup.installed / STAGING).exists()
+
+
+def test_what_somebody_puts_where_a_skill_is_to_be_added_stays(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.ship("x", {"f": "1"})
+    meanwhile(monkeypatch, lambda: lay(setup.installed, {"x/f": "mine"}))
+    with pytest.raises(OSError, match="not empty") as caught:
+        setup.sync()
+    assert caught.value.filename == f"{SKILLS}/x"
+    assert projects.content(setup.installed) == {
+        "x": ("drwxr-xr-x", None),
+        "x/f": ("-rw-r--r--", b"mine"),
+    }
+
+
+def test_what_somebody_puts_where_a_skill_is_just_being_replaced_stays_and_so_does_what_was_inside(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.ship("x", {"f": "1"})
+    setup.sync()
+    lay(setup.installed, {"x/.venv/lib": "l"})
+    setup.ship("x", {"f": "2"})
+    meanwhile(monkeypatch, lambda: lay(setup.installed, {"x/f": "mine"}), at="new-x")
+    with pytest.raises(SkillsyncError) as caught:
+        setup.sync()
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.message) == (Code.IO, f"{SKILLS}: Directory not empty")
+    assert "could not be undone" in (problem.hint or "")
+    with pytest.raises(SkillsyncError) as caught:
+        setup.sync()
+    assert [problem.code for problem in caught.value.problems] == [Code.MODIFIED]
+    assert sorted(os.listdir(setup.installed)) == [registry.FILE_NAME, "x"]
+    assert (setup.installed / "x/f").read_text() == "mine"
+    assert (setup.installed / "x/.venv/lib").read_text() == "l"
+
+
+@pytest.mark.parametrize("piece", ["/mine/\n/more/\n", Link("mine")], ids=["edit", "link"])
+@pytest.mark.parametrize("ignored", [True, False], ids=["block", "no-block"])
+def test_lines_that_somebody_writes_meanwhile_are_not_lost(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch, piece: Piece, *, ignored: bool
+) -> None:
+    setup.ship("x", {})
+    lay(setup.installed, {".gitignore": "/mine/\n"})
+    setup.sync(ignored=not ignored)
+    setup.ship("y", {})
+    path = setup.installed / ".gitignore"
+
+    def edit() -> None:
+        path.unlink()
+        lay(setup.installed, {".gitignore": piece})
+
+    meanwhile(monkeypatch, edit)
+    with pytest.raises(SkillsyncError) as caught:
+        setup.sync(ignored=ignored)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.path) == (Code.MODIFIED, f"{SKILLS}/.gitignore")
+    assert sorted(os.listdir(setup.installed)) == [registry.FILE_NAME, ".gitignore", "x"]
+    assert path.is_symlink() or path.read_text() == piece
+    if not path.is_symlink():
+        setup.sync(ignored=ignored)
+        assert path.read_text().startswith("/mine/\n/more/\n")
+
+
+def test_a_gitignore_that_somebody_begins_meanwhile_is_not_lost(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.ship("x", {})
+    meanwhile(monkeypatch, lambda: lay(setup.installed, {".gitignore": "/mine/\n"}))
+    with pytest.raises(SkillsyncError):
+        setup.sync(ignored=True)
+    assert projects.content(setup.installed) == {".gitignore": ("-rw-r--r--", b"/mine/\n")}
+
+
+# What the system refuses
+
+
+def refusing(call: str, name: str, code: int = errno.EACCES) -> Meddled:
+    """Return an `os` that refuses one call for a name."""
+
+    def refuse(first: Any, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401  # any call of `os`
+        if first == name:
+            raise OSError(code, os.strerror(code), first)
+        return getattr(os, call)(first, *arguments, **options)
+
+    return Meddled(**{call: refuse})
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "path"),
+    [
+        ("mkdir", ".skillsync", ".skillsync"),
+        ("mkdir", "new-x", ".skillsync/new-x"),
+        ("mkdir", "sub", ".skillsync/new-x/sub/f"),
+        ("open", "f", ".skillsync/new-x/sub/f"),
+        ("symlink", "SKILL.md", ".skillsync/new-x/l"),
+        ("open", "new-.agent-skills.yaml", ".skillsync/new-.agent-skills.yaml"),
+        ("open", "new-journal", ".skillsync/new-journal"),
+        ("rename", "new-journal", ".skillsync/new-journal"),
+        ("rename", "x", "x"),
+        ("rename", "new-x", "x"),
+        ("mkdir", "inner", "x/inner"),
+        ("rename", "old-x/inner/.venv", "x/inner/.venv"),
+        ("rename", "new-.agent-skills.yaml", ".skillsync/new-.agent-skills.yaml"),
+    ],
+)
+def test_what_can_not_be_written_is_named_by_its_place(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch, call: str, name: str, path: str
+) -> None:
+    setup.ship("x", {"f": "1"})
+    setup.sync()
+    lay(setup.installed, {"x/inner/.venv/lib": "l"})
+    setup.ship("x", {"sub/f": "2", "l": Link("SKILL.md")})
+    before = projects.content(setup.installed, times=True)
+    meddled = refusing(call, name)
+    if (call, name) == ("open", "f"):
+        # Only the copy: what is read of the provider has its own path.
+        meddled = Meddled(open=_refuse_to_create("f"))
+    monkeypatch.setattr(filesystem, "os", meddled)
+    with pytest.raises(PermissionError) as caught:
+        setup.sync()
+    assert caught.value.filename == f"{SKILLS}/{path}"
+    assert projects.content(setup.installed, times=True) == before
+
+
+def _refuse_to_create(refused: str) -> Callable[..., int]:
+    def create(name: str, flags: int, *arguments: Any, **options: Any) -> int:  # noqa: ANN401  # as `os.open`
+        if name == refused and flags & os.O_CREAT:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
+        return os.open(name, flags, *arguments, **options)
+
+    return create
+
+
+def test_a_provider_s_file_that_can_not_be_read_is_named_by_its_own_path(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.ship("x", {"sub/f": "1"})
+    lock = setup.lock()
+    monkeypatch.setattr("skillsync.snapshot.os", refusing("open", "f"))
+    with pytest.raises(PermissionError) as caught:
+        setup.sync(lock)
+    assert caught.value.filename == str(setup.copy_of("x") / "sub/f")
+    assert not setup.installed.parent.exists()
+
+
+def test_a_provider_that_is_gone_is_named_by_its_own_path(setup: Installation) -> None:
+    setup.ship("x", {})
+    lock = setup.lock()
+    take_away(setup.copy_of("x"))
+    with pytest.raises(FileNotFoundError) as caught:
+        setup.sync(lock)
+    assert caught.value.filename == str(setup.copy_of("x"))
+
+
+def test_what_can_not_be_undone_is_left_to_the_next_run(setup: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    setup.ship("x", {"f": "1"})
+    setup.sync()
+    setup.ship("x", {"f": "2"})
+
+    def fail(name: str, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # as `os.rename` takes them
+        if name in {"new-x", "old-x"}:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), name)
+        os.rename(name, *arguments, **options)
+
+    monkeypatch.setattr(filesystem, "os", Meddled(rename=fail))
+    with pytest.raises(SkillsyncError) as caught:
+        setup.sync()
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.message) == (Code.IO, f"{SKILLS}: Input/output error")
+    assert problem.hint == (
+        "what was begun could not be undone: mend that, and the next `skillsync sync` completes or undoes it"
+    )
+    assert not (setup.installed / "x").exists()
+    monkeypatch.undo()
+    setup.sync()
+    assert walked(setup.installed / "x") == walked(setup.copy_of("x"))
+
+
+def test_a_flush_that_fails_when_all_is_in_place_is_told_as_that(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.ship("x", {})
+
+    def flush(_fd: int) -> None:
+        if (setup.installed / registry.FILE_NAME).exists():
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(filesystem, "flush", flush)
+    with pytest.raises(SkillsyncError) as caught:
+        setup.sync()
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.message) == (Code.IO, f"{SKILLS}: Input/output error")
+    assert "every skill is in its place" in (problem.hint or "")
+    assert sorted(os.listdir(setup.installed)) == [registry.FILE_NAME, "x"]
+
+
+@pytest.mark.parametrize("locked", [True, False], ids=["update", "remove"])
+def test_what_was_replaced_and_can_not_be_removed_is_told_as_that_and_goes_with_the_next_run(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch, *, locked: bool
+) -> None:
+    setup.ship("x", {"sub/f": "1"})
+    setup.sync()
+    setup.ship("x", {"g": "2"})
+    if not locked:
+        setup.drop("x")
+    monkeypatch.setattr(filesystem, "os", refusing("unlink", "f", errno.EPERM))
+    for _ in range(2):
+        with pytest.raises(SkillsyncError) as caught:
+            setup.sync()
+        (problem,) = caught.value.problems
+        assert (problem.code, problem.path) == (Code.IO, f"{SKILLS}/{STAGING}")
+        place = f"{SKILLS}/{STAGING}/new-1/f"
+        assert problem.message == f"what was replaced can't be removed: {place}: Operation not permitted"
+        assert "every skill is in its place" in (problem.hint or "")
+        assert (setup.installed / "x").exists() is locked
+    monkeypatch.undo()
+    assert actions(setup.sync()) == []
+    assert not (setup.installed / STAGING).exists()
+
+
+def test_what_fails_first_is_told_even_if_clearing_up_fails_too(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.ship("x", {"f": "1"})
+    monkeypatch.setattr(filesystem, "os", refusing("rename", "new-journal"))
+    monkeypatch.setattr(filesystem, "remove_tree", refusing("rename", "new-x").rename)
+    with pytest.raises(PermissionError) as caught:
+        setup.sync()
+    assert caught.value.filename == f"{SKILLS}/{STAGING}/new-journal"
+    monkeypatch.undo()
+    assert actions(setup.sync()) == [("add", "x")]
+
+
 # What an interrupted run left behind
-
-
-def recovered(setup: Installation) -> None:
-    with filesystem.open_directory(str(setup.installed)) as fd:
-        recover(fd, setup.place)
 
 
 @pytest.mark.parametrize(
@@ -562,67 +873,6 @@ def test_an_absent_or_empty_staging_directory_is_no_matter(setup: Installation) 
 # Failures at every call of the system
 
 
-class Busy:
-    """A target directory in which everything that can be done has to be done, again and again from the start."""
-
-    def __init__(self, root: Path) -> None:
-        self.start = Installation(root / "start")
-        for name in ("gone", "lost", "row", "script", "used"):
-            self.start.ship(name, {"run": "#!/bin/sh\n", "sub/f": f"1 {name}"})
-        lay(
-            self.start.installed,
-            {"mine/SKILL.md": "m", "mine/sub": Link("../row"), "README.md": "r", "link": Link("mine")},
-        )
-        lay(self.start.installed, {".gitignore": "/mine/tmp\n"})
-        self.start.sync()
-        for name in ("gone", "lost"):
-            self.start.drop(name)
-        take_away(self.start.installed / "lost")
-        self.start.ship("used", {"f": "2", "new/l": Link("../f"), "run": "#!/bin/sh\n"}, version="2.0.0")
-        lay(self.start.installed / "used", {"sub/.venv/lib": "l", ".git/HEAD": "h"})
-        self.start.ship("row", {"run": "#!/bin/sh\n", "sub/f": "1 row"}, version="2.0.0")
-        self.start.ship("fresh", {"a/b": "1", "run": "#!/bin/sh\n"})
-        (self.start.installed / "script/run").chmod(0o644)
-        self._root = root
-        self.before = projects.content(self.start.installed, times=True)
-        done = self.again()
-        self.work = Cut(-1)
-        assert self.work.run(done) is None
-        assert {change.action for change in self.start.plan().changes} == set(Action)
-        self.after = projects.content(done.installed)
-        self.written = {name: walked(self.start.copy_of(name)).hash for name in self.start.providers}
-
-    def again(self) -> Installation:
-        """Return a copy of the start, in place of the last one; the providers' copies are the same."""
-        shutil.rmtree(self._root / "copy", ignore_errors=True)
-        shutil.copytree(self.start.project, self._root / "copy/project", symlinks=True)
-        lay(self._root / "copy", {"packages": Link("../start/packages")})
-        return Installation(self._root / "copy", self.start.providers)
-
-    def check_mine(self, setup: Installation) -> None:
-        """What is project-authored is as it ever was."""
-        found = projects.content(setup.installed, times=True)
-        mine = ("mine", "README.md", "link")
-        assert {path: found[path] for path in found if path.split("/")[0] in mine} == {
-            path: self.before[path] for path in self.before if path.split("/")[0] in mine
-        }
-
-    def check_whole(self, setup: Installation) -> None:
-        """No skill is half there: each is as it was, or as it is to be, or absent."""
-        for name in {*self.written, "gone"}:
-            if (setup.installed / name).exists():
-                was = self.start.installed / name
-                either = {self.written.get(name), walked(was).hash if was.exists() else None}
-                assert walked(setup.installed / name).hash in either, name
-
-    def check_done(self, setup: Installation) -> None:
-        """The next run brings everything to the end, and the one after that has nothing to do."""
-        setup.sync(ignored=True)
-        assert projects.content(setup.installed) == self.after
-        assert setup.plan().changes == ()
-        self.check_mine(setup)
-
-
 @pytest.fixture
 def busy(tmp_path: Path) -> Busy:
     return Busy(tmp_path)
@@ -632,10 +882,11 @@ def busy(tmp_path: Path) -> Busy:
     ("error", "after", "calls"),
     [
         (OSError, False, Cut.CALLS),
+        (OSError, True, Cut.CHANGES),
         (KeyboardInterrupt, False, frozenset({"rename", "fchmod"})),
         (KeyboardInterrupt, True, Cut.CHANGES | {"open"}),
     ],
-    ids=["failure", "interruption-before", "interruption-after"],
+    ids=["failure", "failure-after", "interruption-before", "interruption-after"],
 )
 def test_whatever_ends_a_run_leaves_all_as_it_was_or_done(
     busy: Busy, error: type[BaseException], calls: frozenset[str], *, after: bool
@@ -663,14 +914,13 @@ def test_a_run_that_is_killed_at_any_change_is_brought_to_its_end_by_the_next(bu
     for number, call in enumerate(busy.work.made):
         if call.split()[0] in Cut.CHANGES:
             setup = busy.again()
-            assert isinstance(Cut(number, Killed, after=after, for_good=True).run(setup), Killed)
+            assert isinstance(Cut(number, Killed, after=after).run(setup), Killed)
             busy.check_whole(setup)
             busy.check_done(setup)
 
 
 def test_what_somebody_made_since_a_run_was_killed_is_not_replaced_by_what_was_there_before(busy: Busy) -> None:
-    setup = busy.again()
-    Cut(busy.work.made.index("rename new-used"), Killed, after=True, for_good=True).run(setup)
+    setup = busy.interrupted("rename new-used")
     assert not (setup.installed / "used/.git").exists()
     lay(setup.installed / "used", {".git/HEAD": "mine"})
     setup.sync()
@@ -680,8 +930,7 @@ def test_what_somebody_made_since_a_run_was_killed_is_not_replaced_by_what_was_t
 
 
 def test_a_registry_that_was_lost_since_a_run_was_killed_costs_no_skill(busy: Busy) -> None:
-    setup = busy.again()
-    Cut(busy.work.made.index("rename gone"), Killed, after=True, for_good=True).run(setup)
+    setup = busy.interrupted("rename gone")
     assert not (setup.installed / "gone").exists()
     (setup.installed / registry.FILE_NAME).unlink()
     with pytest.raises(SkillsyncError):
@@ -690,8 +939,7 @@ def test_a_registry_that_was_lost_since_a_run_was_killed_costs_no_skill(busy: Bu
 
 
 def test_a_registry_that_can_not_be_read_leaves_what_a_killed_run_left(busy: Busy) -> None:
-    setup = busy.again()
-    Cut(busy.work.made.index("rename gone"), Killed, after=True, for_good=True).run(setup)
+    setup = busy.interrupted("rename gone")
     lay(setup.installed, {registry.FILE_NAME: "<<<<<<< ours\n"})
     assert [problem.code for problem in refused(setup)] == [Code.REGISTRY_UNREADABLE]
 

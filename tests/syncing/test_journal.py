@@ -1,58 +1,82 @@
 from __future__ import annotations
 
-import itertools
 import json
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import pytest
+import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillsync.schema import InvalidError, MalformedError
+from skillsync.schema import InvalidError, MalformedError, NewerError
 from skillsync.syncing import journal
-from skillsync.syncing.journal import Found, Settlement, Step, settle
-from skillsync.syncing.registry import Registry, Row
+from skillsync.syncing.journal import Found, Ownership, Settlement, Step, settle
+
+if TYPE_CHECKING:
+    from skillsync.syncing.registry import Registry
 
 OLD, NEW, OTHER = (f"blake3:{digit * 64}" for digit in "123")
-ROW = Row(ecosystem="gem", package="sus", version="1.0.0", hash=NEW)
 STEP = Step(skill="testing", old=OLD, new=NEW, inode=7)
 
 
-def found(*, here: str | None, inode: int = 0, aside: bool = False, owned: bool = True) -> Found:
-    return Found(here=here, is_there=here is not None, inode=inode, aside=aside, owned=owned)
+ABSENT = ("absent", False, None, 0)
+STAGED = ("staged", True, NEW, 7)
+EDITED = ("edited", True, OTHER, 7)
+UNSAFE = ("unsafe", True, None, 7)
+AS_IT_WAS = ("as-it-was", True, OLD, 8)
+COPIED = ("copied", True, NEW, 8)
+FILE = ("file", True, None, 0)
+REMOVAL = Step(skill="testing", old=OLD, new=None, inode=0)
+ADDITION = Step(skill="testing", old=None, new=NEW, inode=7)
+ADOPT, KEEP, LEAVE, RESTORE = Settlement.ADOPT, Settlement.KEEP, Settlement.LEAVE, Settlement.RESTORE
 
-
-@pytest.mark.parametrize(
-    ("step", "seen", "settlement"),
-    [
-        (STEP, found(here=NEW, inode=7, aside=True), Settlement.ADOPT),
-        (STEP, found(here=NEW, inode=7, owned=False), Settlement.ADOPT),
-        (STEP, found(here=NEW, inode=8, aside=True), Settlement.LEAVE),
-        (STEP, found(here=OTHER, inode=7, aside=True), Settlement.LEAVE),
-        (STEP, found(here=OLD, inode=7), Settlement.LEAVE),
-        (STEP, found(here=None, aside=True), Settlement.RESTORE),
-        (STEP, found(here=None, aside=True, owned=False), Settlement.LEAVE),
-        (STEP, found(here=None), Settlement.LEAVE),
-        (Step(skill="x", old=OLD, new=None, inode=0), found(here=None, aside=True), Settlement.RESTORE),
-        (Step(skill="x", old=OLD, new=None, inode=0), found(here=OLD, inode=0), Settlement.LEAVE),
-    ],
+# What is there, and what becomes of it where the registry owns it, doesn't, or is not there itself.
+WRITTEN = (
+    (STAGED, (ADOPT, ADOPT, ADOPT)),
+    (EDITED, (KEEP, KEEP, KEEP)),
+    (UNSAFE, (KEEP, KEEP, KEEP)),
+    (AS_IT_WAS, (KEEP, LEAVE, LEAVE)),
+    (COPIED, (KEEP, LEAVE, LEAVE)),
+    (FILE, (KEEP, LEAVE, LEAVE)),
 )
-def test_each_step_is_done_or_undone_or_none_of_that_runs(step: Step, seen: Found, settlement: Settlement) -> None:
-    assert settle(step, seen) is settlement
+REMOVED = tuple((there, (KEEP, LEAVE, LEAVE)) for there, _ in WRITTEN)
+TABLE = [
+    (step, there, aside, ownership, settlement)
+    for step, rows in ((STEP, WRITTEN), (ADDITION, WRITTEN), (REMOVAL, REMOVED))
+    for aside in (True, False)
+    for there, settlements in (*rows, (ABSENT, (RESTORE, LEAVE, RESTORE) if aside else (LEAVE, LEAVE, LEAVE)))
+    for ownership, settlement in zip(Ownership, settlements, strict=True)
+]
 
 
-def test_nothing_is_adopted_that_is_not_the_staged_directory_and_nothing_restored_that_is_not_owned() -> None:
-    flags = (False, True)
-    for here, inode, aside, owned in itertools.product((None, OLD, NEW, OTHER), (0, 7, 8), flags, flags):
-        settlement = settle(STEP, found(here=here, inode=inode, aside=aside, owned=owned))
-        assert settlement is not Settlement.ADOPT or (here, inode) == (NEW, 7)
-        assert settlement is not Settlement.RESTORE or (here, aside, owned) == (None, True, True)
+@pytest.mark.parametrize(("step", "there", "aside", "ownership", "settlement"), TABLE)
+def test_each_step_is_done_or_undone_or_none_of_that_runs(
+    step: Step,
+    there: tuple[str, bool, str | None, int],
+    ownership: Ownership,
+    settlement: Settlement,
+    *,
+    aside: bool,
+) -> None:
+    _, is_there, here, inode = there
+    assert (
+        settle(step, Found(here=here, is_there=is_there, inode=inode, aside=aside, ownership=ownership)) is settlement
+    )
 
 
-def test_a_journal_is_read_as_it_was_written() -> None:
-    steps = (STEP, Step(skill="gone", old=OLD, new=None, inode=0), Step(skill="fresh", old=None, new=OTHER, inode=1))
-    to_come = Registry(rows={"testing": ROW})
-    assert journal.parse(journal.dump(steps, to_come)) == journal.Journal(steps=steps, registry=to_come)
+steps = st.builds(
+    Step,
+    skill=strategies.names,
+    old=st.none() | strategies.hashes,
+    new=st.none() | strategies.hashes,
+    inode=st.integers(0, 2**64),
+)
+
+
+@given(st.lists(steps, unique_by=lambda step: step.skill, max_size=4).map(tuple), strategies.registries)
+def test_a_journal_is_read_as_it_was_written(found: tuple[Step, ...], to_come: Registry) -> None:
+    assert journal.parse(journal.dump(found, to_come)) == journal.Journal(steps=found, registry=to_come)
 
 
 def document(**changes: object) -> bytes:
@@ -83,7 +107,8 @@ def test_text_that_is_no_journal_is_malformed(content: bytes, reason: str) -> No
 @pytest.mark.parametrize(
     ("content", "key"),
     [
-        (document(version=2), "version"),
+        (document(version=0), "version"),
+        (document(version=True), "version"),
         (document(steps={}), "steps"),
         (document(steps=["x"]), r"steps\[0\]"),
         (document(registry=1), "registry"),
@@ -94,12 +119,25 @@ def test_text_that_is_no_journal_is_malformed(content: bytes, reason: str) -> No
         (document(new=1), r"steps\[0\].new"),
         (document(inode="7"), r"steps\[0\].inode"),
         (document(inode=True), r"steps\[0\].inode"),
+        (document(inode=7.0), r"steps\[0\].inode"),
+        (document(skill="\ud800"), r"steps\[0\].skill"),
+        (
+            document(steps=[{"skill": "x", "old": None, "new": OLD, "inode": inode} for inode in (7, 8)]),
+            r"steps\[1\].skill",
+        ),
+        (document(steps=[{"skill": "x", "inode": 7, "path": "/etc"}]), r"steps\[0\].path"),
     ],
 )
 def test_a_value_that_can_not_be_is_named(content: bytes, key: str) -> None:
     with pytest.raises(InvalidError) as caught:
         journal.parse(content)
     assert caught.value.key == key.replace("\\", "")
+
+
+def test_a_journal_of_the_future_is_none_that_can_be_judged() -> None:
+    for content in (document(version=2), document(registry="version: 2\nskills: {}\n")):
+        with pytest.raises(NewerError):
+            journal.parse(content)
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))

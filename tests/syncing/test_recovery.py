@@ -2,26 +2,32 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import cuts
 import pytest
-from builders import Installation, lay
-from projects import content
+from builders import FIFO, Installation, lay
+from cuts import Busy, Cut, Killed, recovered, without_waiting_for_the_disk
+from projects import SKILLS, Project, content
 
 from skillsync import filesystem
+from skillsync.errors import Code, SkillsyncError
 from skillsync.hashing import Link
 from skillsync.syncing import journal, plan, registry
 from skillsync.syncing.journal import STAGING, Step
 from skillsync.syncing.plan import Drift, DriftRow
-from skillsync.syncing.recovery import recover
-from skillsync.syncing.registry import Registry, Row
+from skillsync.syncing.registry import ForeignRow, Registry, Row
 from skillsync.syncing.state import read_settled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+    from typing import IO
 
-    from builders import Piece
+    from builders import Piece, Pieces
 
 NOWHERE = f"blake3:{'0' * 64}"
 
@@ -36,9 +42,14 @@ def setup(tmp_path: Path) -> Installation:
     return found
 
 
-def recovered(setup: Installation) -> None:
-    with filesystem.open_directory(str(setup.installed)) as fd:
-        recover(fd, setup.place)
+@pytest.fixture(autouse=True, scope="module")
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        without_waiting_for_the_disk(patch)
+        yield
+
+
+# What a planted journal can do
 
 
 def plant(setup: Installation, steps: Iterable[Step], rows: dict[str, Row] | None = None, **pieces: Piece) -> None:
@@ -105,12 +116,289 @@ def test_what_was_made_inside_goes_only_into_a_directory(setup: Installation) ->
     assert (setup.installed / "note").read_text() == "a file"
 
 
-@pytest.mark.parametrize("text", ["", "{", json.dumps({"version": 2}), "x" * 100])
-def test_without_a_journal_that_can_be_read_nothing_had_been_changed(setup: Installation, text: str) -> None:
+def test_what_was_made_inside_goes_into_no_directory_of_a_person_s(setup: Installation) -> None:
+    before = content(setup.installed / "mine", times=True)
+    for name in ("old-mine/.venv/lib", "old-mine/node_modules/m/f"):
+        plant(setup, [Step(skill="mine", old=NOWHERE, new=NOWHERE, inode=1)], None, **{name: "planted"})
+        recovered(setup)
+        assert content(setup.installed / "mine", times=True) == before
+
+
+def test_what_was_made_inside_goes_into_an_owned_directory_and_replaces_nothing(setup: Installation) -> None:
+    lay(setup.installed, {"testing/.venv/lib": "mine"})
+    plant(setup, [], None, **{"old-testing/.venv/lib": "l", "old-testing/a/.git/HEAD": "h"})
+    recovered(setup)
+    assert (setup.installed / "testing/.venv/lib").read_text() == "mine"
+    assert (setup.installed / "testing/a/.git/HEAD").read_text() == "h"
+
+
+def test_another_program_s_row_stays(setup: Installation) -> None:
+    setup.ship("foreign", {})
+    lay(setup.installed, {"foreign/SKILL.md": "# foreign\n"})
+    path = setup.installed / registry.FILE_NAME
+    path.write_text(path.read_text() + "  foreign:\n    by: hand\n")
+    digest = setup.lock().skills["foreign"][1].hash
+    inode = os.stat(setup.installed / "foreign").st_ino
+    row = Row(ecosystem="gem", package="sus", version="1.0.0", hash=digest)
+    plant(setup, [Step(skill="foreign", old=None, new=digest, inode=inode)], {"foreign": row})
+    before = path.read_bytes()
+    recovered(setup)
+    assert path.read_bytes() == before
+    assert isinstance(setup.state().registry.rows["foreign"], ForeignRow)
+
+
+@pytest.mark.parametrize("skill", ["..", "../mine", "/etc", "a/b", "mine\0", "con", "", ".git", ".agent-skills.yaml"])
+def test_a_journal_that_names_a_foreign_path_is_none(setup: Installation, skill: str) -> None:
+    before = content(setup.project, times=True)
+    plant(setup, [Step(skill=skill, old=NOWHERE, new=None, inode=0)], None, **{"new-x/SKILL.md": "x"})
+    recovered(setup)
+    assert content(setup.project, times=True) == before
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        {"old-x": Link("../../..")},
+        {"old-x": Link("/")},
+        {"old-x/l": Link("/"), "old-x/d/l": Link("../../..")},
+        {"new-x": Link("/etc/passwd")},
+        {"old-x": FIFO, "new-y/fifo": FIFO},
+    ],
+)
+@pytest.mark.parametrize("named", [True, False])
+def test_nothing_that_a_link_leads_to_is_touched(setup: Installation, pieces: Pieces, *, named: bool) -> None:
+    outside = lay(setup.root / "outside", {"f": "o"})
+    before = content(outside, times=True), content(setup.project, times=True)
+    plant(setup, [Step(skill="x", old=NOWHERE, new=NOWHERE, inode=1)] if named else [], None, **pieces)
+    recovered(setup)
+    assert (content(outside, times=True), content(setup.project, times=True)) == before
+
+
+# What is there besides, or instead, of a journal
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "x" * 100, json.dumps({"version": 1, "steps": [], "registry": "-"})])
+def test_without_a_valid_journal_what_was_staged_goes(setup: Installation, text: str | None) -> None:
     before = content(setup.installed, times=True)
-    lay(setup.installed, {f"{STAGING}/{journal.FILE_NAME}": text, f"{STAGING}/new-x/SKILL.md": "x"})
+    journals: Pieces = {} if text is None else {f"{STAGING}/{journal.FILE_NAME}": text}
+    lay(setup.installed, {f"{STAGING}/new-x/SKILL.md": "x", f"{STAGING}/old-y/SKILL.md": "y", **journals})
     recovered(setup)
     assert content(setup.installed, times=True) == before
+
+
+@pytest.mark.parametrize("text", [None, "{"], ids=["none", "broken"])
+def test_without_a_valid_journal_what_is_owned_comes_back_all_the_same(setup: Installation, text: str | None) -> None:
+    before = content(setup.installed, times=True)
+    (setup.installed / STAGING).mkdir()
+    (setup.installed / "testing").rename(setup.installed / STAGING / "old-testing")
+    if text is not None:
+        lay(setup.installed, {f"{STAGING}/{journal.FILE_NAME}": text})
+    recovered(setup)
+    assert content(setup.installed, times=True) == before
+
+
+def refused(setup: Installation, problem: tuple[Code, str, str]) -> None:
+    """A run is refused with this code, message and hint, and nothing changes."""
+    before = content(setup.project, times=True)
+    with pytest.raises(SkillsyncError) as caught:
+        recovered(setup)
+    (found,) = caught.value.problems
+    assert (found.code, found.message, found.hint) == problem
+    assert content(setup.project, times=True) == before
+
+
+@pytest.mark.parametrize(
+    "text", [json.dumps({"version": 2}), json.dumps({"version": 1, "registry": "version: 2\nskills: {}\n"})]
+)
+def test_a_journal_of_a_newer_skillsync_stops_everything(setup: Installation, text: str) -> None:
+    lay(setup.installed, {f"{STAGING}/{journal.FILE_NAME}": text, f"{STAGING}/old-x/SKILL.md": "x"})
+    message = f"{SKILLS}/{STAGING}/journal can't be read: version is 2, and this skillsync reads up to 1"
+    refused(setup, (Code.REGISTRY_UNREADABLE, message, "upgrade skillsync"))
+
+
+@pytest.mark.parametrize(
+    ("piece", "reason"),
+    [
+        (Link("../mine/SKILL.md"), "it is a symbolic link"),
+        (FIFO, "it is not a regular file"),
+        (None, "it is a directory"),
+    ],
+)
+def test_a_journal_that_can_not_be_read_is_not_taken_for_none(setup: Installation, piece: Piece, reason: str) -> None:
+    lay(setup.installed, {f"{STAGING}/{journal.FILE_NAME}": piece, f"{STAGING}/old-x/SKILL.md": "x"})
+    message = f"{SKILLS}/{STAGING}/journal can't be read: {reason}"
+    hint = f"make it readable, or look at {SKILLS}/{STAGING} and move it away"
+    refused(setup, (Code.UNMANAGED, message, hint))
+
+
+# A recovery that is itself cut off
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Busy:
+    return Busy(tmp_path_factory.mktemp("busy"))
+
+
+RICHEST = "rename old-used/.git"  # things to bring back, to carry over and to record
+# Of the states that a killed run can leave, one for each kind of thing that recovery does.
+TURNS = (
+    "rename new-journal",
+    "rename gone",
+    "rename used",
+    RICHEST,
+    "rename .gitignore",
+    "rename new-.agent-skills.yaml",
+    "rename old-used",
+)
+
+
+def on_disk(setup: Installation) -> dict[str, tuple[object, ...]]:
+    """What is there, but for the text of the journal: the numbers of directories in it are others each time."""
+    path = f"{STAGING}/{journal.FILE_NAME}"
+    return {name: entry[:1] if name == path else entry for name, entry in content(setup.installed).items()}
+
+
+@pytest.mark.parametrize(
+    ("turn", "error", "calls", "after"),
+    [
+        *((turn, Killed, Cut.CHANGES, False) for turn in TURNS),
+        *((turn, OSError, Cut.CHANGES, False) for turn in TURNS),
+        (RICHEST, OSError, frozenset({"open", "scandir"}), False),
+        (RICHEST, OSError, Cut.CHANGES, True),
+        (RICHEST, KeyboardInterrupt, Cut.CHANGES, False),
+        (RICHEST, KeyboardInterrupt, Cut.CHANGES, True),
+        (RICHEST, Killed, Cut.CHANGES, True),
+    ],
+)
+def test_a_recovery_that_is_cut_off_is_done_by_the_next_run(
+    busy: Busy, turn: str, error: type[BaseException], calls: frozenset[str], *, after: bool
+) -> None:
+    whole = Cut()
+    setup = busy.interrupted(turn)
+    begun = on_disk(setup)
+    assert whole.recover(setup) is None
+    assert not (setup.installed / STAGING).exists()
+    setup = busy.interrupted(turn)
+    descriptors = len(os.listdir("/dev/fd"))
+    seen = [begun]
+    for at, call in enumerate(whole.made):
+        if call.split()[0] not in calls:
+            continue
+        ended = Cut(at, error, after=after).recover(setup)
+        assert isinstance(ended, error | SkillsyncError), f"{at}: {call}"
+        assert len(os.listdir("/dev/fd")) == descriptors
+        if (left := on_disk(setup)) != begun:
+            # What follows depends on the disk alone.
+            if left not in seen:
+                busy.check_whole(setup)
+                busy.check_done(setup)
+            seen.append(left)
+            setup = busy.interrupted(turn)
+    busy.check_done(setup)
+
+
+def test_processes_that_are_killed_at_each_change_leave_nothing_to_mend(tmp_path: Path) -> None:
+    done = subprocess.run(
+        (sys.executable, cuts.__file__, str(tmp_path), "10"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("recoveries were killed\n")
+
+
+# What others see of it
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Return a project in sync, with the journal of a run in its target directory."""
+    found = Project(tmp_path).gem("sus", "1.0.0", "testing")
+    found.done("lock")
+    found.done("sync")
+    return found.write({f"{SKILLS}/{STAGING}/journal": journal.dump([], Registry())})
+
+
+def test_an_interrupted_run_is_reported_and_not_repaired(project: Project) -> None:
+    before = project.tree
+    for scope in ("installed", "all"):
+        result = project.run("verify", "--format", "json", "--scope", scope)
+        assert (result.code, result.drift) == (1, [("interrupted",)])
+    for options in ((), ("--verify",)):
+        result = project.run("list", "--format", "json", *options)
+        assert (result.code, result.codes) == (0, ["busy"])
+        assert result.json["problems"][0]["severity"] == "warning"
+    for options in (("--check",), ("--dry-run",)):
+        assert project.run("sync", *options).code == 0
+    assert project.tree == before
+    project.done("sync")
+    assert project.done("verify").out.startswith("not skillsync's") is False
+    assert not project.installed(STAGING).exists()
+
+
+def test_a_file_by_the_name_of_the_staging_directory_is_no_interrupted_run(project: Project) -> None:
+    (project.installed(STAGING) / "journal").unlink()
+    project.installed(STAGING).rmdir()
+    project.write({f"{SKILLS}/{STAGING}": "a file"})
+    assert project.run("verify").code == 0
+    assert project.run("sync").code == 3
+
+
+OTHER_RUN = """
+import fcntl, os, shutil, sys
+fd = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.flock(fd, fcntl.LOCK_EX)
+print("at work", flush=True)
+sys.stdin.readline()
+shutil.rmtree(sys.argv[1] + "/.skillsync")
+"""
+
+
+@contextmanager
+def at_work(project: Project) -> Iterator[subprocess.Popen[str]]:
+    """Let another process hold the target directory; a line to it ends its run."""
+    command = (sys.executable, "-c", OTHER_RUN, str(project.installed()))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert _pipe(other.stdout).readline() == "at work\n"
+        yield other
+        other.kill()
+
+
+def _pipe(pipe: IO[str] | None) -> IO[str]:
+    assert pipe is not None
+    return pipe
+
+
+@pytest.mark.parametrize("arguments", [("verify",), ("verify", "--scope", "installed"), ("list", "--verify")])
+def test_who_reads_waits_for_a_run_that_is_at_work(
+    project: Project, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    waits = []
+
+    with at_work(project) as other:
+
+        def end(seconds: float) -> None:
+            waits.append(seconds)
+            _pipe(other.stdin).write("\n")
+            _pipe(other.stdin).flush()
+            other.wait()
+
+        monkeypatch.setattr("skillsync.syncing.state.time.sleep", end)
+        result = project.run(*arguments)
+    assert (result.code, result.err, len(waits)) == (0, "", 1)
+
+
+def test_who_reads_does_not_wait_for_ever(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("skillsync.syncing.state.time.sleep", waits.append)
+    before = project.tree
+    with at_work(project):
+        result = project.run("verify", "--format", "json")
+        assert (result.code, result.codes) == (4, ["busy"])
+        assert sum(waits) == pytest.approx(5)
+        result = project.run("sync", "--no-wait", "--format", "json")
+        assert (result.code, result.codes) == (4, ["busy"])
+        # What only glances doesn't wait.
+        assert project.run("list").code == 0
+    assert project.tree == before
 
 
 def test_an_interrupted_run_is_drift_and_one_at_work_is_waited_for(
