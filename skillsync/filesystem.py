@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_CHUNK = 1 << 18
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -51,7 +52,8 @@ def read_start(path: str, size: int, *, dir_fd: int | None = None, follow: bool 
         if not stat.S_ISREG(mode):
             raise UnreadableError("it is a directory" if stat.S_ISDIR(mode) else "it is not a regular file")
         chunks = []
-        while size > 0 and (chunk := os.read(fd, size)):
+        # Python takes the memory for all that is asked for, however little comes.
+        while size > 0 and (chunk := os.read(fd, min(size, _CHUNK))):
             chunks.append(chunk)
             size -= len(chunk)
     except OSError as error:
@@ -263,10 +265,32 @@ def rename(name: str, new: str, *, from_fd: int, to_fd: int) -> None:
     os.rename(name, new, src_dir_fd=from_fd, dst_dir_fd=to_fd)
 
 
-def make_executable(name: str, dir_fd: int) -> None:
-    """Let everyone who may read a file run it; a link is not followed."""
+def make_executable(name: str, dir_fd: int, staged: str, staging: int) -> None:
+    """Let everyone who may read a file run it; a link is not followed.
+
+    A file that has other names gets a copy of its own first, made as `staged` in `staging`: those names may be in
+    somebody's store.
+    """
     mode = permissions(name, dir_fd)
+    if os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_nlink > 1:
+        _copy_file(name, dir_fd, staged, staging)
+        set_permissions(staged, mode, staging)
+        rename(staged, name, from_fd=staging, to_fd=dir_fd)
     set_permissions(name, mode | (mode & 0o444) >> 2, dir_fd)
+
+
+def _copy_file(name: str, from_fd: int, new: str, to_fd: int) -> None:
+    source = os.open(name, READ, dir_fd=from_fd)
+    try:
+        copy = create_file(new, to_fd)
+        try:
+            while chunk := os.read(source, _CHUNK):
+                write_all(copy, chunk)
+            flush(copy)
+        finally:
+            os.close(copy)
+    finally:
+        os.close(source)
 
 
 def permissions(name: str, dir_fd: int) -> int:

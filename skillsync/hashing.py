@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 SCHEME = "blake3:"
+SKILL_FILE = "SKILL.md"  # what makes a directory a skill
 # The shortest chain of links that a supported system refuses to follow is longer (macOS's has 33, Linux's 41).
 MAX_LINKS = 32
 _VERSION = b"skillsync-tree-v1\0"

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # Agent Skills format, "name": lower-case letters, digits and single hyphens. That alone keeps out separators, drives,
 # dots, blanks, control characters and the empty name.
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+# A directory is staged under its name and a mark, and no file system that matters takes more than 255 bytes.
+_LONGEST_NAME = 200
 # Windows opens these as devices in every directory.
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in range(10))}
 # Of what a person mistypes; comparing takes time.
@@ -45,6 +47,8 @@ def name_fault(name: str) -> str | None:
         return "is empty"
     if _NAME.fullmatch(name) is None:
         return "is not lower-case letters and digits joined by single hyphens"
+    if len(name) > _LONGEST_NAME:
+        return f"has more than {_LONGEST_NAME} characters"
     if name in _DEVICES:
         return "is a device's name on Windows"
     return None

@@ -10,14 +10,14 @@ import errno
 import os
 import stat
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
 from skillsync import filesystem
 from skillsync.filesystem import DIRECTORY, READ, is_utf8, shown
-from skillsync.hashing import SCHEME, File, Link, Tree, directories_of, resolve_link, tree_hash
+from skillsync.hashing import SCHEME, SKILL_FILE, File, Link, Tree, directories_of, resolve_link, tree_hash
 from skillsync.schema import folded
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ _IGNORED_FILES = frozenset({".DS_Store", "Thumbs.db"})
 # Made by the people and agents that use an installed skill; a provider may not ship them.
 _RUNTIME = frozenset({".git", ".venv", "node_modules"})
 
-SKILL_FILE = "SKILL.md"
 MAX_DEPTH = 32
 MAX_ENTRIES = 10_000
 _CHUNK = 1 << 18
@@ -57,7 +56,8 @@ class Snapshot:
     """A skill's directory as it was read once.
 
     `runtime` are the directories that the walker left alone: somebody's work in an installed skill, a fault in a
-    provider's. A snapshot with faults has no hash, so it never equals anything.
+    provider's. `ignored` is what tools leave behind, which comes and goes and makes no difference. A snapshot with
+    faults has no hash, so it never equals anything.
     """
 
     hash: str | None
@@ -65,6 +65,7 @@ class Snapshot:
     facts: dict[str, Facts]
     faults: tuple[Fault, ...]
     runtime: tuple[str, ...]
+    ignored: tuple[str, ...] = field(compare=False, default=())
 
 
 def shipped_faults(found: Snapshot) -> tuple[Fault, ...]:
@@ -117,6 +118,7 @@ def snapshot(fd: int, label: str, *, copy_to: int | None = None) -> Snapshot:
         facts=walk.facts,
         faults=tuple(sorted(walk.faults, key=lambda fault: fault.path)),
         runtime=tuple(sorted(walk.runtime)),
+        ignored=tuple(sorted(walk.ignored)),
     )
 
 
@@ -166,6 +168,7 @@ class _Walk:
         self.facts: dict[str, Facts] = {}
         self.faults: list[Fault] = []
         self.runtime: list[str] = []
+        self.ignored: list[str] = []
         self._count = 0
 
     def directory(self, fd: int, prefix: str, copy: _Copy | None, depth: int = 1) -> None:
@@ -200,9 +203,10 @@ class _Walk:
 
     def _is_wanted(self, entry: os.DirEntry[str], prefix: str) -> bool:
         """Whether an entry is content, counting it; what isn't is noted where somebody should know."""
-        if entry.name in _IGNORED_FILES and entry.is_file(follow_symlinks=False):
-            return False
-        if entry.name in _IGNORED_DIRECTORIES and entry.is_dir(follow_symlinks=False):
+        if (entry.name in _IGNORED_FILES and entry.is_file(follow_symlinks=False)) or (
+            entry.name in _IGNORED_DIRECTORIES and entry.is_dir(follow_symlinks=False)
+        ):
+            self.ignored.append(prefix + entry.name)
             return False
         if entry.name in _RUNTIME and entry.is_dir(follow_symlinks=False):
             self.runtime.append(prefix + entry.name)

@@ -216,7 +216,7 @@ class Installation:
     def state(self, lock: Lockfile | None = None) -> State:
         place = self.place
         with target.opened(place) as fd:
-            return read_state(fd, place, self.lock() if lock is None else lock)[0]
+            return read_state(fd, place, self.lock() if lock is None else lock)
 
     def plan(self, lock: Lockfile | None = None, *, force: bool = False) -> Plan:
         wanted = self.lock() if lock is None else lock
@@ -228,7 +228,7 @@ class Installation:
         place = self.place
         with target.held(place, busy=lambda _: None) as fd:
             recover(fd, place)
-            made = plan.make(place.name, wanted, read_state(fd, place, wanted)[0], force=force)
+            made = plan.make(place.name, wanted, read_state(fd, place, wanted), force=force)
             if made.problems:
                 raise SkillsyncError(*made.problems)
             before = read_gitignore(fd, place) or ""
@@ -362,6 +362,7 @@ class Shelf:
 # What must never be taken for a skill's name, wherever one is read.
 NO_NAMES = (
     "",
+    "a" * 201,
     ".",
     "..",
     "../evil",

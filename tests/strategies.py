@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from skillsync.hashing import SCHEME, File, Link, parents, tree_hash
+from skillsync.hashing import SCHEME, SKILL_FILE, File, Link, parents, tree_hash
 from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile
 from skillsync.schema import line_fault, name_fault, path_fault
 from skillsync.syncing.registry import Registry, Row
@@ -60,7 +60,10 @@ def _as_on_disk(tree: Tree) -> Tree:
 
 
 trees = st.dictionaries(paths, entries, max_size=5).map(_as_on_disk)
-locked_skills = st.builds(lambda name, tree: LockedSkill(name=name, hash=tree_hash(tree), tree=tree), names, trees)
+skills_trees = st.builds(lambda tree, file: _as_on_disk({**tree, SKILL_FILE: file}), trees, st.builds(File, hashes))
+locked_skills = st.builds(
+    lambda name, tree: LockedSkill(name=name, hash=tree_hash(tree), tree=tree), names, skills_trees
+)
 
 
 def _lockfile(providers: Iterable[LockedProvider]) -> Lockfile:

@@ -331,16 +331,29 @@ def test_a_new_file_is_never_written_over_or_through_anything(root: Path, fd: in
 def test_a_script_can_be_run_by_whoever_may_read_it(root: Path, fd: int, umask: int, mode: int) -> None:
     lay(root, {"f": "#!/bin/sh\n"})
     (root / "f").chmod(0o644 & ~umask)
-    filesystem.make_executable("f", fd)
+    filesystem.make_executable("f", fd, "staged", fd)
     assert filesystem.permissions("f", fd) == mode
     filesystem.set_permissions("f", 0o600, fd)
     assert stat.S_IMODE((root / "f").stat().st_mode) == 0o600
 
 
+def test_a_file_s_other_names_do_not_become_executable(root: Path, fd: int) -> None:
+    content = b"#!/bin/sh\n" + b"x" * 1_000_000
+    lay(root, {"f": content})
+    (root / "f").chmod(0o640)
+    os.link(root / "f", root / "store")
+    before = descriptors()
+    filesystem.make_executable("f", fd, "staged", fd)
+    assert descriptors() == before
+    assert (filesystem.permissions("f", fd), filesystem.permissions("store", fd)) == (0o750, 0o640)
+    assert (root / "f").read_bytes() == content
+    assert sorted(os.listdir(root)) == ["f", "store"]
+
+
 def test_no_link_is_followed_to_what_becomes_executable(root: Path, fd: int) -> None:
     lay(root, {"f": "", "l": Link("f")})
     with pytest.raises(OSError, match=r"Too many levels|symbolic link"):
-        filesystem.make_executable("l", fd)
+        filesystem.make_executable("l", fd, "staged", fd)
     assert stat.S_IMODE((root / "f").stat().st_mode) == 0o644
 
 

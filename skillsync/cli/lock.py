@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from skillsync.locking.manifest import Manifest
 
 
-def run(project: str, *, check: bool) -> Report:
+def run(project: str, *, check: bool, outside: bool) -> Report:
     """Resolve, and write the lock; with `check`, only tell whether it would change."""
     manifest = load_manifest(project)
-    old, pinned, said = _current(project, manifest, check=check)
+    old, pinned, said = _current(project, manifest, check=check, outside=outside)
     found, resolution = resolved(project, manifest, pinned)
     problems = (*said, *found.problems, *resolution.problems)
     stopped = any(problem.is_error for problem in problems)
@@ -63,7 +63,9 @@ def resolved(project: str, manifest: Manifest, pinned: Pinned) -> tuple[Survey, 
     return found, resolve(found.candidates, read_skills(found.candidates), pinned)
 
 
-def _current(project: str, manifest: Manifest, *, check: bool) -> tuple[Lockfile | None, Pinned, tuple[Problem, ...]]:
+def _current(
+    project: str, manifest: Manifest, *, check: bool, outside: bool
+) -> tuple[Lockfile | None, Pinned, tuple[Problem, ...]]:
     """Return the lock, what is pinned, and the warning that a lock which can't be read is written anew."""
     try:
         old = load_lock(project)
@@ -72,13 +74,13 @@ def _current(project: str, manifest: Manifest, *, check: bool) -> tuple[Lockfile
         if check:
             raise
         said = tuple(replace(problem, severity=Severity.WARNING, hint=None) for problem in error.problems)
-        return None, _installed(project, manifest), said
+        return None, _installed(project, manifest, outside=outside), said
 
 
-def _installed(project: str, manifest: Manifest) -> Pinned:
+def _installed(project: str, manifest: Manifest, *, outside: bool) -> Pinned:
     """Return what the registries own: what was installed by a lock that can't be read must not vanish with it."""
     found: dict[str, set[str]] = {}
-    for place in target.locate(project, manifest.targets, outside=True):
+    for place in target.locate(project, manifest.targets, outside=outside):
         with target.opened(place) as fd:
             rows = read_registry(fd, place).rows if fd is not None else {}
         for name, row in rows.items():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 exit codes: 0 done, in sync; 1 drift or differences; 2 wrong usage, or a manifest, lock or registry that can't be read;
-3 refused, nothing was changed; 4 the system failed, nothing was changed; 130 interrupted
+3 refused, nothing was changed; 4 the system failed; 130 interrupted
 """
 
 
@@ -46,13 +47,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"skillsync {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add(commands, "init", _init, "write a manifest from what is installed")
-    _add(commands, "list", _list, "show providers, skills and their state").add_argument(
+    listing = _add(commands, "list", _list, "show providers, skills and their state")
+    listing.add_argument(
         "--verify", action="store_true", help="read and hash every skill, to find the modified and unsafe ones"
     )
-    _add(commands, "show", _show, "show one skill: provider, files, text").add_argument("skill", metavar="SKILL")
-    _add(commands, "lock", _lock, "pin what is installed and admitted in agent-skills.lock").add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 if the lock is out of date"
-    )
+    show = _add(commands, "show", _show, "show one skill: provider, files, text")
+    show.add_argument("skill", metavar="SKILL")
+    lock = _add(commands, "lock", _lock, "pin what is installed and admitted in agent-skills.lock")
+    lock.add_argument("--check", action="store_true", help="write nothing; exit 1 if the lock is out of date")
     sync = _add(commands, "sync", _sync, "bring the target directories to the lock")
     mode = sync.add_mutually_exclusive_group()
     mode.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
@@ -67,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         help="compare the lock with the target directories (installed; needs no packages), "
         "with manifest and packages (providers), or both (all, the default)",
     )
-    for command in (sync, verify):
+    for command in (listing, show, lock, sync, verify):
         command.add_argument(
             "--allow-outside", action="store_true", help="allow a target directory outside the project, through a link"
         )
@@ -99,19 +101,19 @@ def _init(_options: argparse.Namespace, project: str) -> Report:
 def _list(options: argparse.Namespace, project: str) -> Report:
     from skillsync.cli.list import run
 
-    return run(project, verify=options.verify)
+    return run(project, verify=options.verify, outside=options.allow_outside)
 
 
 def _show(options: argparse.Namespace, project: str) -> Report:
     from skillsync.cli.show import run
 
-    return run(project, options.skill)
+    return run(project, options.skill, outside=options.allow_outside)
 
 
 def _lock(options: argparse.Namespace, project: str) -> Report:
     from skillsync.cli.lock import run
 
-    return run(project, check=options.check)
+    return run(project, check=options.check, outside=options.allow_outside)
 
 
 def _sync(options: argparse.Namespace, project: str) -> Report:
@@ -147,6 +149,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A terminal that can't show a character gets its number, never a traceback.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    for name in ("SIGTERM", "SIGHUP"):
+        # What a CI system or a closed terminal sends is rolled back as Ctrl-C is; nohup's wish is left alone.
+        if signal.getsignal(signal.Signals[name]) is signal.SIG_DFL:
+            signal.signal(signal.Signals[name], signal.default_int_handler)
     given = sys.argv[1:] if arguments is None else list(arguments)
     # Asked for before the arguments are parsed: a usage error is reported as JSON too.
     as_json = "--format=json" in given or ("--format", "json") in pairwise(given)
@@ -186,6 +192,7 @@ def _run(given: Sequence[str], *, as_json: bool) -> int:
         _flush()  # of help, which the parser prints: Python would complain at the end
     command, project = options.command, None
     try:
+        _check_encoding()
         from skillsync.cli.project import find
 
         project = find(options.project)
@@ -195,14 +202,26 @@ def _run(given: Sequence[str], *, as_json: bool) -> int:
     except KeyboardInterrupt:
         if as_json:
             _print_problems((), command, as_json=True)
-        _say("interrupted; what was begun was rolled back")
+        _say("interrupted; nothing is half written: run it again")
         return ExitCode.INTERRUPTED
+    except (MemoryError, RecursionError):
+        message = "there is not enough memory for this"
+        hint = "give it more; if that can't be the cause, report what it was run on"
+        return _print_problems((Problem(code=Code.IO, message=message, hint=hint),), command, as_json=as_json)
     except BrokenPipeError:
         raise
     except (OSError, UnreadableError) as error:
         return _print_problems((_io_problem(error, project),), command, as_json=as_json)
     _print(found, as_json=as_json, quiet=options.quiet, verbose=options.verbose)
     return found.exit_code
+
+
+def _check_encoding() -> None:
+    """Refuse to read file names by another encoding: what is hashed must not depend on who runs the command."""
+    encoding = sys.getfilesystemencoding()
+    if encoding != "utf-8":
+        message = f"this system's file names are taken for {encoding} here, and skillsync reads UTF-8"
+        raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="set PYTHONUTF8=1, or a UTF-8 locale"))
 
 
 def _print(found: Report, *, as_json: bool, quiet: bool, verbose: bool) -> None:

@@ -55,12 +55,12 @@ class Shelf:
         return f"{self.ecosystem}:{self.name}"
 
 
-def overview(project: str, *, verify: bool) -> tuple[Survey, list[Shelf], tuple[Problem, ...]]:
+def overview(project: str, *, verify: bool, outside: bool) -> tuple[Survey, list[Shelf], tuple[Problem, ...]]:
     """Return what is installed and locked, sorted by provider and skill."""
     manifest = load_manifest(project)
     lock = load_lock(project) or Lockfile()
     found = survey(project, manifest, pinned_by(lock))
-    statuses, problems = _locked(project, manifest, lock, verify=verify)
+    statuses, problems = _locked(project, manifest, lock, verify=verify, outside=outside)
     twice = {one.skill for one in found.problems if one.code is Code.DUPLICATE_SKILL}
     shelves = {}
     for candidate in found.candidates:
@@ -81,16 +81,15 @@ def overview(project: str, *, verify: bool) -> tuple[Survey, list[Shelf], tuple[
 
 
 def _locked(
-    project: str, manifest: Manifest, lock: Lockfile, *, verify: bool
+    project: str, manifest: Manifest, lock: Lockfile, *, verify: bool, outside: bool
 ) -> tuple[dict[str, Status], list[Problem]]:
     """Return the state of each locked skill: the most pressing of all target directories."""
     found: dict[str, Status] = {}
     problems: list[Problem] = []
     order = list(Status)
-    for place in target.locate(project, manifest.targets, outside=True):
+    for place in target.locate(project, manifest.targets, outside=outside):
         if verify:
-            state, said = read_settled(place, lock)
-            problems += said
+            state = read_settled(place, lock)
         else:
             with target.opened(place) as fd:
                 state = glance(fd, place, lock)

@@ -28,7 +28,12 @@ NOTHING: dict[str, Json] = {
     "show": {"environments": [], "skills": []},
     "lock": {"environments": [], "changes": [], "not_admitted": []},
     "sync": {"changes": []},
-    "verify": {"ok": False, "checked": {"skills": 0, "files": 0, "providers": 0}, "drift": []},
+    "verify": {
+        "ok": False,
+        "checked": {"skills": 0, "files": 0, "providers": 0},
+        "not_compared": [],
+        "drift": [],
+    },
 }
 _SIGNS = {Action.ADD: "+", Action.REMOVE: "-", Action.FORGET: "-"}
 

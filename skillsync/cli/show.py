@@ -13,9 +13,9 @@ from skillsync.cli.overview import overview, read_skill
 from skillsync.cli.report import Report
 from skillsync.errors import Code, Problem, SkillsyncError
 from skillsync.filesystem import open_directory, read_start
-from skillsync.hashing import File
+from skillsync.hashing import SKILL_FILE, File
 from skillsync.schema import suggestion
-from skillsync.snapshot import SKILL_FILE, shipped_faults
+from skillsync.snapshot import shipped_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,9 +37,9 @@ class _Copy:
     text: str
 
 
-def run(project: str, name: str) -> Report:
+def run(project: str, name: str, *, outside: bool) -> Report:
     """Show a skill of every provider that ships it. Raises SkillsyncError if none does."""
-    found, shelves, problems = overview(project, verify=False)
+    found, shelves, problems = overview(project, verify=False, outside=outside)
     rows = [(shelf, row) for shelf in shelves for row in shelf.rows if row.name == name]
     if not rows:
         raise SkillsyncError(_unknown(name, shelves), *(one for one in problems if one.is_error))

@@ -49,10 +49,10 @@ def run(project: str, *, mode: Mode, force: bool, outside: bool, busy: Callable[
         problems: list[Problem] = []
         for place in targets:
             fd = _open(stack, place, lock, mode, busy)
-            state, warnings = read_state(fd, place, lock)
+            state = read_state(fd, place, lock)
             made = plan.make(place.name, lock, state, force=force)
             works.append(Work(fd=fd, plan=made, gitignore=_gitignore(fd, place, made, manifest)))
-            problems += (*warnings, *made.problems)
+            problems += made.problems
         sources, missing = _sources(project, manifest, lock, works, read=mode is not Mode.APPLY)
         problems += missing
         refused = any(problem.is_error for problem in problems)

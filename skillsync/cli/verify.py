@@ -43,6 +43,7 @@ class _Findings:
     problems: list[Problem] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     notes: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
     data: report.Json = field(default_factory=dict)
 
 
@@ -73,6 +74,7 @@ def run(project: str, *, scope: Scope, outside: bool) -> Report:
             **found.data,
             "ok": ok,
             "checked": checked,
+            "not_compared": found.left_out,
             "drift": [report.drift_json(row, name) for name, row in found.drift],
         },
         problems=tuple(found.problems),
@@ -82,14 +84,22 @@ def run(project: str, *, scope: Scope, outside: bool) -> Report:
 
 def _compare_target(place: target.Target, lock: Lockfile, found: _Findings) -> None:
     """Compare one target directory with the lock."""
-    state, problems = read_settled(place, lock)
+    state = read_settled(place, lock)
     made = plan.make(place.name, lock, state, force=False)
     read = [one.snapshot for name, one in state.disk.items() if name in lock.skills and isinstance(one, Directory)]
     found.skills += len(read)
     found.files += sum(len(one.tree) for one in read)
-    found.problems += problems
     found.drift += [(place.name, row) for row in made.drift]
     found.notes |= notes(place, made, lock)
+    left_out = sorted(
+        f"{name}/{path}"
+        for name, one in state.disk.items()
+        if name in lock.skills and isinstance(one, Directory)
+        for path in (*one.snapshot.runtime, *one.snapshot.ignored)
+    )
+    found.left_out += [f"{place.name}/{path}" for path in left_out]
+    if left_out:
+        found.lines.append(report.printable(f"not compared in {place.name}: {', '.join(left_out)}"))
     if state.unowned:
         found.lines.append(report.printable(f"not skillsync's in {place.name}: {', '.join(state.unowned)}"))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from skillsync.discovery.skill import READ_SIZE, about, parse
 from skillsync.errors import Code, Problem, Severity, UnreadableError
 from skillsync.filesystem import Kind, is_utf8, listing, open_directory, read_start, shown
-from skillsync.snapshot import SKILL_FILE
+from skillsync.hashing import SKILL_FILE
 
 if TYPE_CHECKING:
     from skillsync.discovery.environment import Package

@@ -17,7 +17,6 @@ from skillsync.yaml_nodes import Alias, Mapping, Node, Scalar, Sequence, YamlErr
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SKILL_FILE = "SKILL.md"
 BLOCK_LIMIT = 64 * 1024
 # What has to be read of a file to see the whole of the longest block, its fences included.
 READ_SIZE = BLOCK_LIMIT + 1024
@@ -29,6 +28,9 @@ _DESCRIPTION_LENGTH = 1024
 _BOM = b"\xef\xbb\xbf"
 _FENCE = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
 _FIRST_LINE = 2  # of the block, in the file
+# YAML 1.1 ends a line here and YAML 1.2 doesn't (a lone CR aside, which text tools don't take for one): after it, each
+# agent would read another skill.
+_DISPUTED_BREAK = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
 _BARE_VALUE = re.compile(r"([A-Za-z][\w-]*):[ \t]+([^\"'|>\[{&*!#%@`\s].*)")
 
 
@@ -107,6 +109,11 @@ def _no_opening(content: bytes) -> _FaultError:
 
 def _values(block: str) -> dict[str, Node]:
     """Return the top-level keys and values. Raises _FaultError."""
+    if found := _DISPUTED_BREAK.search(block):
+        before = block[: found.start()]
+        reason = f"has U+{ord(found[0]):04X} in its frontmatter, a new line to some readers only"
+        place = before.count("\n") + _FIRST_LINE, len(before) - before.rfind("\n")
+        raise _FaultError(reason, *place, "end the line with a line feed, or take the character out")
     try:
         root = compose(block)
     except YamlError as error:
@@ -118,6 +125,9 @@ def _values(block: str) -> dict[str, Node]:
         raise _FaultError(reason, *_place(root))
     values: dict[str, Node] = {}
     for key, value in root.pairs:
+        if _can_be_another(key):
+            reason = "has a key in its frontmatter that not every reader takes for the same"
+            raise _FaultError(reason, *_place(key), "write it as `key: value`, without `*`, `!` or `<<`")
         if not isinstance(key, Scalar):
             continue
         if key.text in values:
@@ -125,6 +135,13 @@ def _values(block: str) -> dict[str, Node]:
             raise _FaultError(reason, *_place(key), "keep one of them")
         values[key.text] = value
     return values
+
+
+def _can_be_another(key: Node) -> bool:
+    """Whether a key may be a second `name` to a reader that follows aliases, tags (`!!binary`) or merges."""
+    if isinstance(key, Scalar):
+        return bool(key.tag) or (key.text == "<<" and not key.style)
+    return isinstance(key, Alias)
 
 
 def _explained(error: YamlError, block: str) -> _FaultError:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from skillsync.hashing import Entry, File, Link, Tree, tree_hash
+from skillsync.hashing import SKILL_FILE, Entry, File, Link, Tree, tree_hash
 from skillsync.schema import InvalidError, Table, hash_fault, is_visible, line_fault, name_fault, path_fault, toml
 
 if TYPE_CHECKING:
@@ -101,6 +101,9 @@ def _skill(entry: Table) -> LockedSkill:
     entry.only(("name", "hash", "files"))
     files = entry.table("files")
     tree = {path: _file(files, path) for path in files.data}
+    if not isinstance(tree.get(SKILL_FILE), File):
+        # Else a directory with nothing in it would be a skill, and verify as one.
+        raise InvalidError(files.path, f"has no file {SKILL_FILE}")
     written = _checked(entry, "hash", hash_fault)
     if written != tree_hash(tree):
         raise InvalidError(entry.key("hash"), "is not the hash of the files below it")

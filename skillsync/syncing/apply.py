@@ -266,7 +266,7 @@ class _Transaction:
             directory, _, file = path.rpartition("/")
             with below(f"{self.place}/{name}"), open_directory(name, directory, dir_fd=self._fd) as fd:
                 self._undo.append(partial(self._set_permissions, name, path, filesystem.permissions(file, fd)))
-                filesystem.make_executable(file, fd)
+                filesystem.make_executable(file, fd, NEW + name, self._staging)
 
     def _set_permissions(self, name: str, path: str, mode: int) -> None:
         directory, _, file = path.rpartition("/")

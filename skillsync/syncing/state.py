@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from skillsync import filesystem
-from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
+from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
 from skillsync.filesystem import Kind, below, listing, open_directory, read_file
 from skillsync.hashing import SCHEME, File
 from skillsync.schema import InvalidError, MalformedError, NewerError, folded
@@ -36,15 +36,15 @@ _PAUSE = 0.05  # seconds, for a run that is at work
 _FOREIGN_REGISTRY = ".agent-context-skills.json"
 
 
-def read_state(fd: int | None, target: Target, lock: Lockfile) -> tuple[State, list[Problem]]:
-    """Read what the plan has to know of a target directory, and what is to be warned of.
+def read_state(fd: int | None, target: Target, lock: Lockfile) -> State:
+    """Read what the plan has to know of a target directory.
 
-    Raises SkillsyncError if the registry can't be read.
+    Raises SkillsyncError if the registry, or another tool's, can't be read.
     """
     if fd is None:
-        return State(registry=registry.Registry(), disk={}), []
+        return State(registry=registry.Registry(), disk={})
     rows = read_registry(fd, target)
-    foreign, problems = _read_foreign(fd, target)
+    foreign = _read_foreign(fd, target)
     entries = listing(fd)
     twins = {folded(name): name for name in entries if name not in lock.skills}
     disk: dict[str, Disk] = {}
@@ -58,7 +58,7 @@ def read_state(fd: int | None, target: Target, lock: Lockfile) -> tuple[State, l
     idle = [one for one in disk.values() if isinstance(one, Directory) and _has_idle_script(one)]
     modes = not idle or filesystem.keeps_modes(fd)
     unowned = tuple(filesystem.shown(name) for name in entries if name not in disk and not name.startswith("."))
-    state = State(
+    return State(
         registry=rows,
         disk=disk,
         unowned=unowned,
@@ -66,7 +66,6 @@ def read_state(fd: int | None, target: Target, lock: Lockfile) -> tuple[State, l
         modes=modes,
         interrupted=_has_journal(fd),
     )
-    return state, problems
 
 
 def _has_journal(fd: int) -> bool:
@@ -76,7 +75,7 @@ def _has_journal(fd: int) -> bool:
     )
 
 
-def read_settled(target: Target, lock: Lockfile) -> tuple[State, list[Problem]]:
+def read_settled(target: Target, lock: Lockfile) -> State:
     """Read a target directory without its lock, again until no other run is at work in it.
 
     A run that is at work has a journal and the lock; an interrupted one has the journal alone. Raises SkillsyncError
@@ -91,7 +90,7 @@ def read_settled(target: Target, lock: Lockfile) -> tuple[State, list[Problem]]:
             active = fd is not None and interrupted and filesystem.is_locked(fd)
         if active:
             time.sleep(_PAUSE)
-        elif (rows, interrupted) == (found[0].registry, found[0].interrupted):
+        elif (rows, interrupted) == (found.registry, found.interrupted):
             return found
     raise busy_for_good(target)
 
@@ -146,18 +145,17 @@ def _unreadable(path: str, reason: str, hint: str, place: Place = (None, None)) 
     )
 
 
-def _read_foreign(fd: int, target: Target) -> tuple[frozenset[str], list[Problem]]:
-    """Return the names that another tool's registry claims."""
+def _read_foreign(fd: int, target: Target) -> frozenset[str]:
+    """Return the names that another tool's registry claims. Raises SkillsyncError: unreadable is not empty."""
     with suppress(UnreadableError, ValueError, KeyError, TypeError, RecursionError):
         content = read_file(_FOREIGN_REGISTRY, _LIMIT, dir_fd=fd)
         if content is None:
-            return frozenset(), []
+            return frozenset()
         skills = json.loads(content)["skills"]
         if isinstance(skills, dict | list):
-            return frozenset(skills), []
+            return frozenset(skills)
     path = f"{target.name}/{_FOREIGN_REGISTRY}"
-    message = f"{path} can't be read, so skillsync can't tell what the tool that wrote it owns"
-    return frozenset(), [Problem(code=Code.REGISTRY_UNREADABLE, message=message, severity=Severity.WARNING, path=path)]
+    raise _unreadable(path, "nobody can tell what the tool that wrote it owns", "mend it, or remove it with that tool")
 
 
 def read_gitignore(fd: int, target: Target) -> str | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
-from skillsync.errors import Code, Problem, SkillsyncError
+from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
 from skillsync.filesystem import below, open_directory
 from skillsync.schema import folded
 
@@ -75,11 +75,19 @@ def _unsafe(target: Target, others: list[Target], root: str, *, outside: bool) -
             "leads out of the project through a link",
             "remove the link, or pass --allow-outside if you know where it leads",
         )
-    if os.path.lexists(real) and not os.path.isdir(real):
-        return _problem(target, "is not a directory", "move it away")
+    if (above := _nearest(real)) and not os.path.isdir(above):
+        where = "" if above == real else f"can't be there: {os.path.relpath(above, root)} "
+        return _problem(target, f"{where}is not a directory", "move that away")
     if any(f"{real}/".startswith(f"{one.real}/") != f"{one.real}/".startswith(f"{real}/") for one in others):
         return _problem(target, "lies in another target directory, or the other way round", "leave one of them out")
     return None
+
+
+def _nearest(path: str) -> str:
+    """Return what is there of a path: itself, or the nearest above it."""
+    while not os.path.lexists(path):
+        path = os.path.dirname(path)
+    return path
 
 
 def _problem(target: Target, message: str, hint: str) -> Problem:
@@ -119,8 +127,8 @@ def held(target: Target, busy: Callable[[str], None]) -> Iterator[int]:
                 # While the lock is held: a run that waits for it sees then that the directory is gone.
                 for path in reversed(made):
                     # Not empty: it is in use, by us or by somebody else.
-                    with suppress(OSError):
-                        filesystem.remove_directory(f"{target.base}/{path}")
+                    with suppress(OSError, UnreadableError), _above(target, path) as (above, name):
+                        filesystem.remove_directory(name, above)
             return
     raise busy_for_good(target)
 
@@ -140,10 +148,18 @@ def _make(target: Target) -> list[str]:
     parts = target.path.split("/") if target.path else []
     for count in range(1, len(parts) + 1):
         path = "/".join(parts[:count])
-        with suppress(FileExistsError, FileNotFoundError):
-            filesystem.make_directory(f"{target.base}/{path}")
+        with suppress(FileExistsError, FileNotFoundError), _above(target, path) as (above, name):
+            filesystem.make_directory(name, above)
             made.append(path)
     return made
+
+
+@contextmanager
+def _above(target: Target, path: str) -> Iterator[tuple[int, str]]:
+    """Open the directory that holds a path below the target's base, through no link; with the path's own name."""
+    directory, _, name = path.rpartition("/")
+    with open_directory(target.base, directory) as fd, below(f"{target.base}/{directory}".rstrip("/")):
+        yield fd, name
 
 
 def busy_for_good(target: Target) -> SkillsyncError:

@@ -182,7 +182,7 @@ def test_a_lock_that_cannot_be_read_is_written_anew_and_that_is_said(project: Pr
     [
         ('name = "testing"', 'name = "tasks"', "provider[1]"),
         ('name = "sus"', 'name = "bake"', "provider[1]"),
-        ('"SKILL.md" = "blake3:', '"SKILL.MD" = "blake3:', "provider[0].skill[0].hash"),
+        ('"SKILL.md" = "blake3:', '"SKILL.MD" = "blake3:', "provider[0].skill[0].files: has no file SKILL.md"),
         ('hash = "blake3:', 'hash = "sha256:', "provider[0].skill[0].hash"),
         ('hash = "blake3:', 'hash = "blake3:0', "provider[0].skill[0].hash"),
         ('"SKILL.md" = "', '"SKILL.md" = "md5:', 'provider[0].skill[0].files."SKILL.md"'),

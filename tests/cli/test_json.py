@@ -24,9 +24,9 @@ TOP = {
     "sync": {"changes"},
     "sync --check": {"changes"},
     "sync --dry-run --force": {"changes"},
-    "verify": {"environments", "ok", "checked", "drift"},
-    "verify --scope installed": {"ok", "checked", "drift"},
-    "verify --scope providers": {"environments", "ok", "checked", "drift"},
+    "verify": {"environments", "ok", "checked", "not_compared", "drift"},
+    "verify --scope installed": {"ok", "checked", "not_compared", "drift"},
+    "verify --scope providers": {"environments", "ok", "checked", "not_compared", "drift"},
 }
 ROWS: dict[str, tuple[set[str], set[str]]] = {  # what a row always has, and what it may have
     "environments": ({"ecosystem", "path", "packages"}, set()),

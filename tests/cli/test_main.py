@@ -383,8 +383,68 @@ def test_an_interrupt_ends_without_a_traceback(project: Project) -> None:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (130, "")
-    assert err == "interrupted; what was begun was rolled back\n"
+    assert err == "interrupted; nothing is half written: run it again\n"
     assert not list(project.installed().iterdir())
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
+def test_what_ends_a_job_is_an_interrupt(project: Project, sent: signal.Signals) -> None:
+    with waiting(project) as (process, _):
+        process.send_signal(sent)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert err == "interrupted; nothing is half written: run it again\n"
+
+
+def test_a_signal_that_the_caller_ignores_stays_ignored(project: Project) -> None:
+    program = "import signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); from skillsync.cli.main import main; "
+    program += "code = main(['list']); sys.exit(code + (signal.getsignal(signal.SIGHUP) != signal.SIG_IGN))"
+    done = subprocess.run((sys.executable, "-c", program), cwd=project.root, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+# What is there may be used, and so many bytes more.
+_SHORT = """
+import resource, sys
+from skillsync.cli import lock, overview
+from skillsync.cli.main import main
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + int(sys.argv[1]), resource.RLIM_INFINITY))
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="left out: only Linux tells how much memory is taken")
+def test_too_little_memory_ends_without_a_traceback(project: Project) -> None:
+    with (project.root / LOCK).open("wb") as lock:
+        lock.truncate(12 << 20)
+    for command, data in (("list", "providers"), ("sync", "changes")):
+        done = subprocess.run(
+            (sys.executable, "-c", _SHORT, str(8 << 20), command, "--format", "json"),
+            cwd=project.root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (4, "")
+        report = json.loads(done.stdout)
+        assert report[data] == []
+        assert [problem["message"] for problem in report["problems"]] == ["there is not enough memory for this"]
+
+
+def test_names_are_never_read_by_another_encoding(project: Project) -> None:
+    environ = {**os.environ, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+    done = subprocess.run(
+        (sys.executable, "-m", "skillsync", "lock"),
+        cwd=project.root,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "error[usage]: this system's file names are taken for ascii here" in done.stderr
+    assert "PYTHONUTF8=1" in done.stderr
 
 
 def test_an_interrupt_has_its_json(project: Project) -> None:

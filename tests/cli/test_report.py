@@ -267,7 +267,12 @@ def test_every_command_has_an_object_for_when_it_could_not_begin() -> None:
     assert set(NOTHING) == {"init", "list", "show", "lock", "sync", "verify"}
     for data in NOTHING.values():
         assert json.loads(to_json(Report(data=data)))["problems"] == []
-    assert NOTHING["verify"] == {"ok": False, "checked": {"skills": 0, "files": 0, "providers": 0}, "drift": []}
+    assert NOTHING["verify"] == {
+        "ok": False,
+        "checked": {"skills": 0, "files": 0, "providers": 0},
+        "not_compared": [],
+        "drift": [],
+    }
 
 
 def test_the_exit_code_comes_from_what_is_reported() -> None:

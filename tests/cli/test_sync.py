@@ -259,8 +259,9 @@ def test_another_tool_s_skills_are_never_touched(fresh: Project) -> None:
     refuses(fresh, "unmanaged", "--force")
     fresh.write({f"{SKILLS}/.agent-context-skills.json": "{"})
     shutil.rmtree(fresh.installed("testing"))
-    result = fresh.done("sync")
-    assert f"warning[registry-unreadable]: {SKILLS}/.agent-context-skills.json can't be read" in result.err
+    result = fresh.run("sync")
+    assert result.code == 2
+    assert f"error[registry-unreadable]: {SKILLS}/.agent-context-skills.json can't be read" in result.err
 
 
 def test_another_program_s_row_is_kept_and_its_skill_left_alone(fresh: Project) -> None:
@@ -753,15 +754,15 @@ def test_a_target_directory_outside_the_project_needs_the_word_of_who_runs_it(fr
     (fresh.root / ".agents").mkdir()
     fresh.installed().symlink_to(tmp_path / "out")
     before = fresh.tree
-    for command in ("sync", "verify"):
-        result = fresh.run(command, "--format", "json")
+    for command in (["sync"], ["verify"], ["list"], ["list", "--verify"], ["show", "tasks"]):
+        result = fresh.run(*command, "--format", "json")
         assert (result.code, result.codes) == (3, ["unsafe-target"])
     assert fresh.tree == before
     assert os.listdir(tmp_path / "out") == []
     fresh.done("sync", "--allow-outside")
     assert sorted(os.listdir(tmp_path / "out")) == [*OWN, "tasks", "testing"]
     fresh.done("verify", "--allow-outside")
-    assert "installed" in fresh.done("list").out
+    assert "installed" in fresh.done("list", "--allow-outside").out
 
 
 @pytest.mark.parametrize(

@@ -269,7 +269,16 @@ def test_what_running_a_skill_leaves_behind_is_no_difference(project: Project) -
     gems.write_files(place, dict.fromkeys((*left, "ref/Thumbs.db", ".venv/x", "node_modules/x", ".git/x"), b"x"))
     (place / "ref/__pycache__").mkdir()
     (place / "empty").mkdir()
-    assert verify(project).code == 0
+    result = verify(project)
+    assert result.code == 0
+    # What could run all the same is named.
+    names = (
+        *(".DS_Store", ".git", ".mypy_cache", ".ruff_cache", ".venv", "__pycache__", "node_modules"),
+        *("ref/.pytest_cache", "ref/Thumbs.db", "ref/__pycache__"),
+    )
+    assert result.json["not_compared"] == [f"{SKILLS}/testing/{name}" for name in names]
+    line = f"not compared in {SKILLS}: {', '.join(f'testing/{name}' for name in names)}"
+    assert line in project.run("verify").out.splitlines()
 
 
 @pytest.mark.parametrize("extra", ["h.pyc", "notes.md", "ref/__pycache__", "Thumbs.db/x", "__pycache__ /x"])

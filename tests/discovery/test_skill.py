@@ -227,6 +227,22 @@ def test_unknown_keys_and_whatever_they_hold_are_nobodys_business() -> None:
     assert read(skill("description: Fine.", *lines)) == Frontmatter("Fine.", ())
 
 
+@pytest.mark.parametrize("key", ["*x ", "!!binary bmFtZQ==", "!!str license", "<<"])
+def test_a_key_that_other_readers_take_for_another_is_an_error(key: str) -> None:
+    found = fault(skill("description: Fine.", "x: &x name", f"{key}: other"))
+    message = "has a key in its frontmatter that not every reader takes for the same"
+    assert found == (message, 5, 1, "write it as `key: value`, without `*`, `!` or `<<`")
+
+
+@pytest.mark.parametrize("character", ["\r", "\x85", "\u2028", "\u2029"])
+def test_a_line_break_that_only_some_readers_know_is_an_error(character: str) -> None:
+    message, line, column, _ = fault(skill(f"description: Fine.{character}name: other"))
+    number = f"U+{ord(character):04X}"
+    assert (message, line, column) == (f"has {number} in its frontmatter, a new line to some readers only", 3, 19)
+    # Below the block it is nobody's business.
+    assert read(skill("description: Fine.") + character).problems == ()
+
+
 # What is in it
 
 

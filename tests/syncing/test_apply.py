@@ -446,7 +446,7 @@ def in_both(setup: Installation, lock: Lockfile) -> tuple[list[Work], list[int]]
     for place in places:
         lay(Path(place.real), {})
         fds.append(os.open(place.real, os.O_RDONLY))
-        made = plan.make(place.name, lock, read_state(fds[-1], place, lock)[0], force=False)
+        made = plan.make(place.name, lock, read_state(fds[-1], place, lock), force=False)
         works.append(Work(fd=fds[-1], plan=made))
     return works, fds
 
@@ -464,6 +464,37 @@ def test_all_targets_are_staged_before_the_first_is_changed(setup: Installation)
     apply(works, lock, setup.sources)
     assert walked(setup.project / ".claude/skills/x") == walked(setup.installed / "x")
     for fd in fds:
+        os.close(fd)
+
+
+def test_an_edit_in_the_second_target_stops_it_and_the_first_is_done(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.ship("x", {"f": "1"})
+    works, fds = in_both(setup, setup.lock())
+    apply(works, setup.lock(), setup.sources)
+    setup.ship("x", {"f": "2"})
+    works, more = in_both(setup, setup.lock())
+    edited = setup.project / ".claude/skills/x/f"
+
+    def edit() -> None:
+        monkeypatch.undo()
+        edited.write_text("mine")
+
+    monkeypatch.setattr(filesystem, "os", Meddled(sync=edit))
+    with pytest.raises(SkillsyncError) as caught:
+        apply(works, setup.lock(), setup.sources)
+    assert caught.value.problems == (
+        Problem(
+            code=Code.MODIFIED,
+            message=".claude/skills/x was changed while it was to be replaced",
+            hint=f"run `skillsync sync` again; {SKILLS} is done",
+            skill="x",
+            path=".claude/skills/x",
+        ),
+    )
+    assert (edited.read_text(), (setup.installed / "x/f").read_text()) == ("mine", "2")
+    for fd in (*fds, *more):
         os.close(fd)
 
 

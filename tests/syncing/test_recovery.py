@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import cuts
 import pytest
-from builders import FIFO, Installation, lay
+from builders import FIFO, Installation, lay, take_away
 from cuts import Busy, Cut, Killed, recovered, without_waiting_for_the_disk
 from projects import SKILLS, Project, content
 
@@ -114,6 +114,22 @@ def test_what_was_made_inside_goes_only_into_a_directory(setup: Installation) ->
     lay(setup.installed, {"note": "a file"})
     recovered(setup)
     assert (setup.installed / "note").read_text() == "a file"
+
+
+def test_what_was_made_inside_does_not_replace_what_is_no_directory(setup: Installation) -> None:
+    take_away(setup.installed / "testing")
+    lay(setup.installed, {"testing": "a file"})
+    plant(setup, [], None, **{"old-testing/.venv/lib": "l"})
+    recovered(setup)
+    assert (setup.installed / "testing").read_text() == "a file"
+
+
+def test_what_was_made_inside_goes_through_no_link(setup: Installation) -> None:
+    lay(setup.project, {"outside/f": "f"})
+    lay(setup.installed, {"testing/a": Link("../../../outside")})
+    plant(setup, [], None, **{"old-testing/a/b/.git/config": "c"})
+    recovered(setup)
+    assert content(setup.project / "outside") == {"f": content(setup.project / "outside")["f"]}
 
 
 def test_what_was_made_inside_goes_into_no_directory_of_a_person_s(setup: Installation) -> None:
@@ -405,9 +421,9 @@ def test_an_interrupted_run_is_drift_and_one_at_work_is_waited_for(
     setup: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(setup, [])
-    found, problems = read_settled(setup.place, setup.lock())
+    found = read_settled(setup.place, setup.lock())
     made = plan.make(".agents/skills", setup.lock(), found, force=False)
-    assert (found.interrupted, problems, made.drift) == (True, [], (DriftRow(kind=Drift.INTERRUPTED),))
+    assert (found.interrupted, made.drift) == (True, (DriftRow(kind=Drift.INTERRUPTED),))
 
     waited = []
 
@@ -420,7 +436,7 @@ def test_an_interrupted_run_is_drift_and_one_at_work_is_waited_for(
     other = os.open(setup.installed, os.O_RDONLY)
     assert filesystem.take_lock(other, wait=False)
     monkeypatch.setattr("skillsync.syncing.state.time.sleep", end)
-    assert not read_settled(setup.place, setup.lock())[0].interrupted
+    assert not read_settled(setup.place, setup.lock()).interrupted
     assert len(waited) == 1
 
 

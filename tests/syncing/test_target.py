@@ -136,6 +136,9 @@ def test_a_directory_whose_name_begins_like_the_project_s_is_outside(project: Pa
 def test_what_is_no_directory_is_no_target(project: Path, piece: Piece) -> None:
     lay(project, {SKILLS: piece})
     assert refused(project, SKILLS) == [(SKILLS, f"{SKILLS} is not a directory")]
+    inside = f"{SKILLS}/in/side"
+    if not isinstance(piece, Link):
+        assert refused(project, inside) == [(inside, f"{inside} can't be there: {SKILLS} is not a directory")]
 
 
 @pytest.mark.parametrize("first", [SKILLS, ".claude/skills"])
@@ -233,9 +236,9 @@ def test_what_another_run_removes_while_it_is_opened_is_made_again(
 
     def make(path: str, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # as `os.mkdir` takes them
         os.mkdir(path, *arguments, **options)
-        if removals and path.endswith(f"/{removals[-1]}"):
+        if removals and path == removals[-1]:
             removals.pop()
-            os.rmdir(path)
+            os.rmdir(path, **options)
 
     monkeypatch.setattr(filesystem, "os", Meddled(mkdir=make))
     with target.held(setup.place, busy=pytest.fail):
@@ -414,13 +417,13 @@ def test_what_another_tool_s_registry_names_is_foreign(setup: Installation, cont
         None,
     ],
 )
-def test_another_tool_s_registry_that_makes_no_sense_is_warned_of(setup: Installation, piece: Piece) -> None:
+def test_another_tool_s_registry_that_makes_no_sense_stops_everything(setup: Installation, piece: Piece) -> None:
     setup.ship("x", {})
     lay(setup.installed, {".agent-context-skills.json": piece})
-    with target.opened(setup.place) as fd:
-        found, (problem,) = read_state(fd, setup.place, setup.lock())
-    assert found.foreign == frozenset()
-    assert (problem.code, problem.severity) == (Code.REGISTRY_UNREADABLE, Severity.WARNING)
+    with target.opened(setup.place) as fd, pytest.raises(SkillsyncError) as caught:
+        read_state(fd, setup.place, setup.lock())
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.severity) == (Code.REGISTRY_UNREADABLE, Severity.ERROR)
     assert problem.path == f"{SKILLS}/.agent-context-skills.json"
 
 
@@ -460,15 +463,14 @@ def test_a_directory_that_another_run_changes_is_read_again(
     lock = setup.lock()
     before = read_state
 
-    def write(fd: int | None, place: Target, wanted: Lockfile) -> tuple[State, list[Problem]]:
+    def write(fd: int | None, place: Target, wanted: Lockfile) -> State:
         found = before(fd, place, wanted)
         monkeypatch.undo()
         setup.sync()
         return found
 
     monkeypatch.setattr(state, "read_state", write)
-    found, problems = read_settled(setup.place, lock)
-    assert problems == []
+    found = read_settled(setup.place, lock)
     assert found == setup.state(lock)
     assert plan.make(SKILLS, lock, found, force=False).drift == ()
 
@@ -476,14 +478,14 @@ def test_a_directory_that_another_run_changes_is_read_again(
 def test_a_directory_that_never_settles_is_busy(setup: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     setup.ship("x", {})
     setup.sync()
-    monkeypatch.setattr(state, "read_state", lambda *_: (State(registry=Registry(), disk={}), []))
+    monkeypatch.setattr(state, "read_state", lambda *_: State(registry=Registry(), disk={}))
     with pytest.raises(SkillsyncError) as caught:
         read_settled(setup.place, setup.lock())
     assert [problem.code for problem in caught.value.problems] == [Code.BUSY]
 
 
 def test_a_target_that_is_not_there_is_settled(setup: Installation) -> None:
-    assert read_settled(setup.place, Lockfile()) == (State(registry=Registry(), disk={}), [])
+    assert read_settled(setup.place, Lockfile()) == State(registry=Registry(), disk={})
 
 
 # Why a file differs
