@@ -49,6 +49,7 @@ class Code(Enum):
     FOREIGN_OWNER = "foreign-owner"
     MODIFIED = "modified"
     CONTENT_CHANGED = "content-changed"
+    MODIFIED_AFTER_INSTALL = "modified-after-install"
     LOCK_UNREADABLE = "lock-unreadable"
     LOCK_MISSING = "lock-missing"
     REGISTRY_UNREADABLE = "registry-unreadable"

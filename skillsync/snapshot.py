@@ -7,10 +7,12 @@ what is opened is checked after opening; files are read once, in chunks; a walk 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from blake3 import blake3
@@ -21,7 +23,7 @@ from skillsync.hashing import SCHEME, SKILL_FILE, File, Link, Tree, directories_
 from skillsync.schema import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 # Left behind by tools that run what is in a skill: never content, on both sides of every comparison.
 _IGNORED_DIRECTORIES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
@@ -32,6 +34,8 @@ _RUNTIME = frozenset({".git", ".venv", "node_modules"})
 MAX_DEPTH = 32
 MAX_ENTRIES = 10_000
 _CHUNK = 1 << 18
+_STRAYED = "is a link, and does not lead to the file that was installed"
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +60,8 @@ class Snapshot:
     """A skill's directory as it was read once.
 
     `runtime` are the directories that the walker left alone: somebody's work in an installed skill, a fault in a
-    provider's. `ignored` is what tools leave behind, which comes and goes and makes no difference. A snapshot with
-    faults has no hash, so it never equals anything.
+    provider's. `ignored` is what tools leave behind, which comes and goes and makes no difference. `altered` are the
+    files that are not what an installer wrote down. A snapshot with faults has no hash, so it never equals anything.
     """
 
     hash: str | None
@@ -65,6 +69,7 @@ class Snapshot:
     facts: dict[str, Facts]
     faults: tuple[Fault, ...]
     runtime: tuple[str, ...]
+    altered: tuple[str, ...] = ()
     ignored: tuple[str, ...] = field(compare=False, default=())
 
 
@@ -76,6 +81,12 @@ def shipped_faults(found: Snapshot) -> tuple[Fault, ...]:
     shipped = {path for path in found.tree if any(part.lower() in _RUNTIME for part in path.split("/"))}
     reason = "is a runtime directory, which no provider may ship"
     return found.faults + tuple(Fault(path=path, reason=reason) for path in sorted({*found.runtime, *shipped}))
+
+
+def is_ignored(path: str) -> bool:
+    """Whether the walker passes a file by: what tools leave behind, and what people and agents make in a skill."""
+    *above, name = path.split("/")
+    return name in _IGNORED_FILES or not (_IGNORED_DIRECTORIES | _RUNTIME).isdisjoint(above)
 
 
 class _Enough(Exception):  # noqa: N818  # it ends the walk, it isn't an error
@@ -95,14 +106,15 @@ def _writing() -> Iterator[None]:
         raise _UnwrittenError(error.errno, error.strerror) from error
 
 
-def snapshot(fd: int, label: str, *, copy_to: int | None = None) -> Snapshot:
+def snapshot(fd: int, label: str, *, copy_to: int | None = None, recorded: Mapping[str, str] = _NOTHING) -> Snapshot:
     """Read a skill's directory: its files' hashes, its links, and what is wrong with it.
 
     `fd` is the open directory; `label` is its path, for errors of the operating system. With `copy_to`, an open and
-    empty directory, every file is written there from the same read that hashes it. Raises OSError with the full path;
-    of what can't be written, with the path below `copy_to`.
+    empty directory, every file is written there from the same read that hashes it. `recorded` are the SHA-256 hashes
+    that an installer wrote down, by path: a link that leads to a file of that content stands for the file. Raises
+    OSError with the full path; of what can't be written, with the path below `copy_to`.
     """
-    walk = _Walk(label)
+    walk = _Walk(label, recorded)
     try:
         walk.directory(fd, "", _Copy(copy_to) if copy_to is not None else None)
         walk.check_links()
@@ -119,6 +131,7 @@ def snapshot(fd: int, label: str, *, copy_to: int | None = None) -> Snapshot:
         faults=tuple(sorted(walk.faults, key=lambda fault: fault.path)),
         runtime=tuple(sorted(walk.runtime)),
         ignored=tuple(sorted(walk.ignored)),
+        altered=tuple(sorted(walk.altered)),
     )
 
 
@@ -161,14 +174,16 @@ class _Copy:
 class _Walk:
     """One walk over one skill."""
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, recorded: Mapping[str, str]) -> None:
         self.label = label
+        self._recorded = recorded
         self.at = ""
         self.tree: Tree = {}
         self.facts: dict[str, Facts] = {}
         self.faults: list[Fault] = []
         self.runtime: list[str] = []
         self.ignored: list[str] = []
+        self.altered: list[str] = []
         self._count = 0
 
     def directory(self, fd: int, prefix: str, copy: _Copy | None, depth: int = 1) -> None:
@@ -240,6 +255,9 @@ class _Walk:
                 below.close()
 
     def _link(self, fd: int, name: str, path: str, copy: _Copy | None) -> None:
+        if self._recorded.get(path):
+            self._file(fd, name, path, copy, stands_in=True)
+            return
         try:
             target = os.readlink(name, dir_fd=fd)
         except OSError as error:
@@ -256,18 +274,20 @@ class _Walk:
         if copy:
             copy.make_link(target, name)
 
-    def _file(self, fd: int, name: str, path: str, copy: _Copy | None) -> None:
+    def _file(self, fd: int, name: str, path: str, copy: _Copy | None, *, stands_in: bool = False) -> None:
+        """Read a file; a link that `stands_in` for one is followed, and has to lead to what was recorded."""
+        fault = _STRAYED if stands_in else "changed while it was read"
         try:
-            opened = os.open(name, READ, dir_fd=fd)
+            opened = os.open(name, READ & ~os.O_NOFOLLOW if stands_in else READ, dir_fd=fd)
         except OSError as error:
-            if error.errno not in {errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EOPNOTSUPP}:
+            if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EOPNOTSUPP}:
                 raise
-            self._fault(path, "changed while it was read")
+            self._fault(path, fault)
             return
         try:
             status = os.fstat(opened)
             if not stat.S_ISREG(status.st_mode):
-                self._fault(path, "changed while it was read")
+                self._fault(path, fault)
                 return
             chunk = os.read(opened, _CHUNK)
             facts = Facts(
@@ -276,13 +296,21 @@ class _Walk:
                 script=chunk.startswith(b"#!"),
             )
             writer = copy.create_file(name, _mode(facts)) if copy else None
+            recorded = self._recorded.get(path)
+            sha256 = hashlib.sha256() if recorded else None
             try:
-                self.tree[path] = File(_drain(opened, chunk, writer))
+                entry = File(_drain(opened, chunk, writer, sha256))
             finally:
                 if writer is not None:
                     # Some file systems say only now that the disk is full.
                     with _writing():
                         os.close(writer)
+            if sha256 and sha256.hexdigest() != recorded:
+                self.altered.append(path)
+                if stands_in:
+                    self._fault(path, fault)
+                    return
+            self.tree[path] = entry
             self.facts[path] = facts
         finally:
             os.close(opened)
@@ -293,11 +321,13 @@ def _mode(facts: Facts) -> int:
     return 0o755 if facts.script or facts.executable else 0o644
 
 
-def _drain(fd: int, chunk: bytes, writer: int | None) -> str:
-    """Hash what is left of a file after its first chunk, and write all of it."""
+def _drain(fd: int, chunk: bytes, writer: int | None, also: hashlib._Hash | None) -> str:
+    """Hash what is left of a file after its first chunk, in one more way if asked to, and write all of it."""
     digest = blake3()
     while chunk:
         digest.update(chunk)
+        if also:
+            also.update(chunk)
         if writer is not None:
             with _writing():
                 filesystem.write_all(writer, chunk)

@@ -113,10 +113,10 @@ def take_away(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def walked(root: Path) -> Snapshot:
-    """Return a directory as the tree walker sees it."""
+def walked(root: Path, recorded: Mapping[str, str] | None = None) -> Snapshot:
+    """Return a directory as the tree walker sees it; `recorded` are hashes that an installer wrote down."""
     with open_directory(str(root)) as fd:
-        return snapshot(fd, root.name)
+        return snapshot(fd, root.name, recorded=recorded or {})
 
 
 def directory(

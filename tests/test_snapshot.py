@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 import subprocess
@@ -262,6 +263,62 @@ def test_a_link_in_the_place_of_skill_md_is_a_fault(root: Path) -> None:
     (root / "SKILL.md").unlink()
     lay(root, {"a.md": "1", "SKILL.md": Link("a.md"), "sub/SKILL.md": Link("../a.md")})
     assert faults(walked(root)) == [("SKILL.md", "is a link, and has to be a regular file")]
+
+
+# Links that an installer put in the place of files
+
+
+def sha256(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def test_a_link_to_the_recorded_content_stands_for_its_file(root: Path, tmp_path: Path) -> None:
+    pieces: dict[str, Piece] = {"SKILL.md": SKILL, "scripts/run": Executable("#!/bin/sh\n"), "empty": ""}
+    recorded = {"SKILL.md": sha256(SKILL), "scripts/run": sha256("#!/bin/sh\n"), "empty": sha256("")}
+    plain = walked(lay(root, pieces))
+    cache = lay(tmp_path / "cache", pieces)
+    for path in pieces:
+        (root / path).unlink()
+        (root / path).symlink_to(cache / path)
+    assert walked(root, recorded) == plain
+    (tmp_path / "copy").mkdir()
+    with filesystem.open_directory(str(root)) as fd, filesystem.open_directory(str(tmp_path / "copy")) as copy:
+        assert snapshot(fd, "x", copy_to=copy, recorded=recorded) == plain
+    assert everything(tmp_path / "copy") == everything(cache)
+    assert {path for path, _ in faults(walked(root))} == set(pieces)
+
+
+@pytest.mark.parametrize(
+    ("piece", "digest"),
+    [
+        (Link("../secret"), sha256("")),
+        (Link("../missing"), sha256("secret")),
+        (Link("../secret/below"), sha256("secret")),
+        (Link(".."), sha256("secret")),
+        (Link("../fifo"), sha256("secret")),
+        (Link("a"), sha256("secret")),
+    ],
+)
+def test_a_link_to_anything_else_stands_for_nothing(root: Path, tmp_path: Path, piece: Link, digest: str) -> None:
+    lay(tmp_path, {"secret": "secret", "fifo": FIFO})
+    lay(root, {"a": piece})
+    found = walked(root, {"a": digest})
+    assert faults(found) == [("a", "is a link, and does not lead to the file that was installed")]
+    assert found.hash is None
+    assert "a" not in found.tree
+
+
+def test_a_link_without_a_recorded_hash_is_a_link(root: Path, tmp_path: Path) -> None:
+    lay(tmp_path, {"secret": "secret"})
+    lay(root, {"a": Link("../secret")})
+    assert walked(root, {"a": ""}) == walked(root)
+
+
+def test_a_file_that_is_not_what_was_recorded_is_told_and_is_content(root: Path) -> None:
+    lay(root, {"a": "1", "b/c": "2", "d": "3"})
+    found = walked(root, {"a": sha256("1"), "b/c": sha256("x"), "d": ""})
+    assert found.altered == ("b/c",)
+    assert (found.hash, found.faults) == (walked(root).hash, ())
 
 
 def test_a_hard_link_is_a_file(root: Path, tmp_path: Path) -> None:

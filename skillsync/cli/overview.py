@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from skillsync.cli.project import load_lock, load_manifest
 from skillsync.cli.survey import Survey, survey
+from skillsync.discovery.provider import read
 from skillsync.errors import Code, Problem, Severity
-from skillsync.filesystem import open_directory
 from skillsync.locking.lockfile import Lockfile
 from skillsync.locking.pins import pinned_by
-from skillsync.snapshot import Snapshot, shipped_faults, snapshot
+from skillsync.snapshot import shipped_faults
 from skillsync.syncing import plan, status, target
 from skillsync.syncing.state import glance, read_settled
 from skillsync.syncing.status import Status
@@ -22,7 +22,7 @@ from skillsync.syncing.status import Status
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from skillsync.discovery.provider import FoundSkill, Provider
+    from skillsync.discovery.provider import Provider
     from skillsync.locking.choice import Candidate
     from skillsync.locking.lockfile import LockedProvider
     from skillsync.locking.manifest import Manifest
@@ -121,7 +121,7 @@ def _candidate_rows(
         is_pinned = provider is not None and provider.key == candidate.key
         if not skill.is_valid:
             state = Status.INVALID
-        elif verify and shipped_faults(read_skill(candidate.provider, skill)):
+        elif verify and shipped_faults(read(candidate.provider.package, skill.path)):
             state = Status.UNSAFE
         elif skill.name in twice and skill.name in admitted:
             state = Status.CONFLICT
@@ -156,10 +156,3 @@ def _with_locked(
         admitted=shelf.admitted if shelf else manifest.rules is None or len(rules) == 1,
         rows=tuple(sorted((*(shelf.rows if shelf else ()), *rows), key=lambda row: row.name)),
     )
-
-
-def read_skill(provider: Provider, skill: FoundSkill) -> Snapshot:
-    """Read a provider's copy of a skill."""
-    root = provider.package.root
-    with open_directory(root, skill.path) as fd:
-        return snapshot(fd, f"{root}/{skill.path}")

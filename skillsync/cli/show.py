@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillsync.cli import report
-from skillsync.cli.overview import overview, read_skill
+from skillsync.cli.overview import overview
 from skillsync.cli.report import Report
+from skillsync.discovery.provider import read
 from skillsync.errors import Code, Problem, SkillsyncError
 from skillsync.filesystem import open_directory, read_start
 from skillsync.hashing import SKILL_FILE, File
@@ -66,13 +67,16 @@ def _copy(row: Row) -> _Copy | None:
     skill = next((one for one in row.provider.skills if one.name == row.name), None) if row.provider else None
     if row.provider is None or skill is None or not skill.is_valid:
         return None
-    return _Copy(path=skill.path, snapshot=read_skill(row.provider, skill), text=_text(row.provider, skill))
+    found = read(row.provider.package, skill.path)
+    return _Copy(path=skill.path, snapshot=found, text=_text(row.provider, skill, found))
 
 
-def _text(provider: Provider, skill: FoundSkill) -> str:
-    """Return the text of SKILL.md, as much as a person would read."""
+def _text(provider: Provider, skill: FoundSkill, found: Snapshot) -> str:
+    """Return the text of SKILL.md, as much as a person would read; of a link, only what the tree walker let pass."""
+    if not isinstance(found.tree.get(SKILL_FILE), File):
+        return ""
     with open_directory(provider.package.root, skill.path) as fd:
-        content = read_start(SKILL_FILE, _TEXT_LIMIT, dir_fd=fd) or b""
+        content = read_start(SKILL_FILE, _TEXT_LIMIT, dir_fd=fd, follow=True) or b""
     return content.decode("utf-8-sig", "backslashreplace")
 
 

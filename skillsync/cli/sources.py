@@ -52,9 +52,12 @@ def _places(provider: LockedProvider, skill: str, packages: Iterable[Package], m
     path = rules[0].path if len(rules) == 1 else None
     for package in sorted(own, key=lambda package: package.version != provider.version):
         for place in (path,) if path else package.places:
+            directory = f"{place}/{skill}"
+            if not package.owns(directory):
+                continue
             try:
-                with open_directory(package.root, f"{place}/{skill}"):
-                    yield Source(root=package.root, path=f"{place}/{skill}")
+                with open_directory(package.root, directory):
+                    yield Source(root=package.root, path=directory, recorded=package.recorded(directory))
             except (FileNotFoundError, NotADirectoryError, UnreadableError):
                 continue
 

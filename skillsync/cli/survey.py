@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 
 from skillsync.discovery import ECOSYSTEMS
 from skillsync.discovery.environment import Environment, NoEnvironment
-from skillsync.discovery.provider import look
+from skillsync.discovery.provider import look, read
 from skillsync.errors import Code, Problem, Severity, SkillsyncError
-from skillsync.filesystem import open_directory
 from skillsync.locking.choice import Candidate, choose
 from skillsync.locking.examination import examine
 from skillsync.locking.manifest import FILE_NAME
 from skillsync.locking.pins import Pinned, vanished
-from skillsync.snapshot import snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,9 +61,9 @@ def read_environments(
 
 def survey(project: str, manifest: Manifest, pinned: Pinned) -> Survey:
     """Find what the installed packages ship, and what is wrong. Raises SkillsyncError if nothing can be read."""
-    read = read_environments(project, manifest, pinned)
-    environments = tuple(one for one in read if isinstance(one, Environment))
-    absent = [one for one in read if isinstance(one, NoEnvironment)]
+    answers = read_environments(project, manifest, pinned)
+    environments = tuple(one for one in answers if isinstance(one, Environment))
+    absent = [one for one in answers if isinstance(one, NoEnvironment)]
     choices, problems = choose(manifest, environments, ECOSYSTEMS)
     candidates = tuple(
         Candidate(choice=choice, providers=tuple(look(variant, choice.places) for variant in choice.variants))
@@ -75,7 +73,7 @@ def survey(project: str, manifest: Manifest, pinned: Pinned) -> Survey:
         needed = not environments or bool((manifest.rules or {}).get(one.ecosystem))
         problems.append(one.problem if needed else replace(one.problem, severity=Severity.WARNING))
     problems += [problem for environment in environments for problem in environment.problems]
-    problems += vanished(pinned, manifest, read, ECOSYSTEMS)
+    problems += vanished(pinned, manifest, answers, ECOSYSTEMS)
     problems += examine(candidates, manifest, pinned)
     return Survey(environments=environments, candidates=candidates, problems=_distinct(problems))
 
@@ -92,7 +90,5 @@ def read_skills(candidates: Iterable[Candidate]) -> Snapshots:
     for candidate in candidates:
         for provider in candidate.providers:
             for skill in replace(candidate, providers=(provider,)).admitted:
-                root = provider.package.root
-                with open_directory(root, skill.path) as fd:
-                    found[root, skill.path] = snapshot(fd, f"{root}/{skill.path}")
+                found[provider.package.root, skill.path] = read(provider.package, skill.path)
     return found

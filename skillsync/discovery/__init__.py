@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING
 
 from skillsync.discovery.gem import ecosystem as gems
 from skillsync.discovery.npm import ecosystem as node_packages
+from skillsync.discovery.pypi import ecosystem as distributions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillsync.discovery.environment import Ecosystem
 
-ECOSYSTEMS: Mapping[str, Ecosystem] = {gems.NAME: gems, node_packages.NAME: node_packages}
+ECOSYSTEMS: Mapping[str, Ecosystem] = {
+    gems.NAME: gems,
+    distributions.NAME: distributions,
+    node_packages.NAME: node_packages,
+}

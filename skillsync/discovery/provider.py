@@ -13,8 +13,11 @@ from skillsync.discovery.skill import READ_SIZE, about, parse
 from skillsync.errors import Code, Problem, Severity, UnreadableError
 from skillsync.filesystem import Kind, is_utf8, listing, open_directory, read_start, shown
 from skillsync.hashing import SKILL_FILE
+from skillsync.snapshot import Snapshot, snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
     from skillsync.discovery.environment import Package
 
 
@@ -51,6 +54,12 @@ class Provider:
     problems: tuple[Problem, ...]
 
 
+def read(package: Package, skill: str) -> Snapshot:
+    """Read the files of a package's skill; `skill` is its path relative to the package's root. Raises OSError."""
+    with open_directory(package.root, skill) as fd:
+        return snapshot(fd, f"{package.root}/{skill}", recorded=package.recorded(skill))
+
+
 def look(package: Package, places: tuple[str, ...]) -> Provider:
     """Find the skills of a package in the given directories, relative to its root. Rules: packaging spec, section 5."""
     found: list[str] = []
@@ -61,14 +70,16 @@ def look(package: Package, places: tuple[str, ...]) -> Provider:
         try:
             with open_directory(package.root, place) as fd:
                 found.append(place)
-                for name, kind in listing(fd).items():
+                entries = listing(fd)
+                for name, kind in entries.items():
                     child = _child(package, place, name, kind, fd)
                     if isinstance(child, FoundSkill):
                         skills.append(child)
                     else:
                         ignored.append(child)
+                ignored += _gone(package, place, entries)
         except FileNotFoundError:
-            continue
+            ignored += _gone(package, place, ())
         except NotADirectoryError:
             ignored.append(Ignored(path=place, reason="is a file, not a directory of skills"))
         except UnreadableError as error:
@@ -82,6 +93,16 @@ def look(package: Package, places: tuple[str, ...]) -> Provider:
         ignored=tuple(ignored),
         problems=tuple(problems),
     )
+
+
+def _gone(package: Package, place: str, entries: Container[str]) -> Iterator[Ignored]:
+    """Yield the directories that the installer listed in a place and that aren't there: lost, not taken out."""
+    prefix = f"{place}/"
+    listed = package.record.directories if package.record else frozenset()
+    below = (path.removeprefix(prefix) for path in listed if path.startswith(prefix))
+    for name in sorted({path for path in below if "/" not in path}):
+        if name not in entries:
+            yield Ignored(path=f"{place}/{shown(name)}", reason="is listed by the installer and not there")
 
 
 def _problem(package: Package, code: Code, path: str, message: str) -> Problem:
@@ -98,6 +119,8 @@ def _problem(package: Package, code: Code, path: str, message: str) -> Problem:
 def _child(package: Package, place: str, name: str, kind: Kind, fd: int) -> FoundSkill | Ignored:
     """Tell whether a child of a skills directory is a skill."""
     path = f"{place}/{shown(name)}"
+    if not package.owns(f"{place}/{name}"):
+        return Ignored(path=path, reason="is not listed as this package's by its installer")
     if name.startswith("."):
         return Ignored(path=path, reason="its name begins with a dot")
     if kind in {Kind.FILE, Kind.OTHER}:
@@ -122,10 +145,12 @@ def _directory(package: Package, name: str, path: str, fd: int) -> FoundSkill | 
         if other is None:
             return Ignored(path=path, reason=f"has no {SKILL_FILE}")
         return _invalid(package, name, f"{path}/{other}", f"has to be named {SKILL_FILE}", f"rename it to {SKILL_FILE}")
-    if entries[SKILL_FILE] is not Kind.FILE:
+    # Some installers put a link into their cache in each file's place; the tree walker checks what it leads to.
+    linked = entries[SKILL_FILE] is Kind.LINK and bool(package.recorded(path).get(SKILL_FILE))
+    if entries[SKILL_FILE] is not Kind.FILE and not linked:
         kind = entries[SKILL_FILE].value
         return _invalid(package, name, file, f"is {kind}, and has to be a regular file", "ship the file itself")
-    content = read_start(SKILL_FILE, READ_SIZE, dir_fd=fd)
+    content = read_start(SKILL_FILE, READ_SIZE, dir_fd=fd, follow=linked)
     parsed = parse(content or b"", about(package.key, shown(name), file))
     problems = tuple(_named(package, problem) for problem in parsed.problems)
     if not is_utf8(name):

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from skillsync.snapshot import is_ignored
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from skillsync.hashing import Entry
     from skillsync.locking.lockfile import Lockfile
+    from skillsync.snapshot import Snapshot
 
 
 class Action(Enum):
@@ -34,6 +37,12 @@ class FileChanges:
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What differs, in words; "" where nothing does."""
+        words = (("added", self.added), ("changed", self.changed), ("removed", self.removed))
+        return "; ".join(f"{word} {', '.join(paths)}" for word, paths in words if paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +73,21 @@ def compare(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> FileChanges:
         added=tuple(sorted(path for path in new if path not in old)),
         changed=tuple(sorted(path for path, entry in new.items() if path in old and old[path] != entry)),
         removed=tuple(sorted(path for path in old if path not in new)),
+    )
+
+
+def since_install(recorded: Mapping[str, str], found: Snapshot) -> FileChanges:
+    """Compare a skill with the hashes that an installer wrote down; without any, nothing is known.
+
+    What is compiled at installation is listed without a hash: it isn't missed, and nothing tells of its content.
+    """
+    if not recorded:
+        return FileChanges()
+    missing = (path for path, digest in recorded.items() if digest and path not in found.tree)
+    return FileChanges(
+        added=tuple(sorted(path for path in found.tree if path not in recorded)),
+        changed=found.altered,
+        removed=tuple(sorted(path for path in missing if not is_ignored(path))),
     )
 
 

@@ -50,6 +50,9 @@ def _hollow(candidate: Candidate, pinned: Pinned) -> Iterator[Problem]:
     for provider in candidate.providers:
         for ignored in provider.ignored:
             name = ignored.path.rpartition("/")[2]
+            # What is there and another package's has left this one: an ordinary removal.
+            if not provider.package.owns(ignored.path):
+                continue
             if rule and rule.admits(name) and name in pinned.get(candidate.key, ()):
                 yield Problem(
                     code=Code.INVALID_SKILL,

@@ -86,5 +86,8 @@ def _missing(
         name = key.partition(":")[2]
         exact = manifest.rules is not None and any(rule.is_exact for rule in manifest.governing(ecosystem.NAME, name))
         # An exact name in the manifest has its own problem already.
-        if key not in found and name in environment.named and not exact:
+        if key in found or exact:
+            continue
+        yield from (problem.as_error() for problem in environment.problems if problem.provider == key)
+        if name in environment.named:
             yield missing_provider(key, "a dependency file of the project", ecosystem)

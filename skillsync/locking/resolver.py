@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillsync.errors import Code, Problem, Severity
+from skillsync.locking.changes import since_install
 from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile
 from skillsync.locking.pins import Pinned, raised
 from skillsync.snapshot import Fault, Snapshot, shipped_faults
@@ -47,6 +48,7 @@ def resolve(candidates: Sequence[Candidate], snapshots: Snapshots, pinned: Pinne
         for skill in candidate.admitted:
             found = snapshots[candidate.choice.package.root, skill.path]
             faults = shipped_faults(found)
+            problems += _altered(candidate, skill, found)
             if not faults and found.hash:
                 skills[skill.name] = LockedSkill(name=skill.name, hash=found.hash, tree=found.tree)
                 scripts[skill.name] = _scripts(found)
@@ -87,6 +89,21 @@ def _unsafe(candidate: Candidate, skill: FoundSkill, fault: Fault) -> Problem:
         provider=candidate.key,
         path=path,
     )
+
+
+def _altered(candidate: Candidate, skill: FoundSkill, found: Snapshot) -> Iterator[Problem]:
+    """Yield a warning if a skill is not as it was installed, as far as the installer wrote that down."""
+    package = candidate.choice.package
+    if files := since_install(package.recorded(skill.path), found).text:
+        yield Problem(
+            code=Code.MODIFIED_AFTER_INSTALL,
+            message=f"{candidate.key} {package.version}: {skill.path} is not as it was installed: {files}",
+            hint="reinstall the package, unless you made the change and want it",
+            severity=Severity.WARNING,
+            skill=skill.name,
+            provider=candidate.key,
+            path=skill.path,
+        )
 
 
 def _ambiguous(candidate: Candidate, snapshots: Snapshots) -> Iterator[Problem]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
 from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
 from skillsync.filesystem import below, open_directory
-from skillsync.locking.changes import Action, Change, FileChanges, compare
+from skillsync.locking.changes import Action, Change, compare
 from skillsync.snapshot import Snapshot, shipped_faults, snapshot
 from skillsync.syncing import gitignore, journal, registry
 from skillsync.syncing.journal import NEW, OLD, STAGING, Step
@@ -35,10 +35,14 @@ _WRITES = frozenset({Action.ADD, Action.UPDATE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a locked skill's content comes from: a directory below a package's root."""
+    """Where a locked skill's content comes from: a directory below a package's root.
+
+    `recorded` are the hashes of its files that the package's installer wrote down, by path relative to the skill.
+    """
 
     root: str
     path: str
+    recorded: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,14 +75,14 @@ def needed(plans: Iterable[Plan]) -> list[str]:
 def check_source(provider: LockedProvider, skill: LockedSkill, source: Source) -> Problem | None:
     """Read a provider's copy, and return a problem if it isn't what was locked."""
     with open_directory(source.root, source.path) as fd:
-        return _content_changed(provider, skill, source, snapshot(fd, f"{source.root}/{source.path}"))
+        found = snapshot(fd, f"{source.root}/{source.path}", recorded=source.recorded)
+        return _content_changed(provider, skill, source, found)
 
 
 def _content_changed(provider: LockedProvider, skill: LockedSkill, source: Source, found: Snapshot) -> Problem | None:
     if found.hash == skill.hash and not shipped_faults(found):
         return None
-    files = compare(skill.tree, found.tree)
-    details = "; ".join(f"{word} {', '.join(paths)}" for word, paths in _words(files) if paths)
+    details = compare(skill.tree, found.tree).text
     return Problem(
         code=Code.CONTENT_CHANGED,
         message=f"{provider.key}: {source.path} is not what was locked"
@@ -88,10 +92,6 @@ def _content_changed(provider: LockedProvider, skill: LockedSkill, source: Sourc
         provider=provider.key,
         path=source.path,
     )
-
-
-def _words(files: FileChanges) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return ("added", files.added), ("changed", files.changed), ("removed", files.removed)
 
 
 def apply(works: list[Work], lock: Lockfile, sources: Mapping[str, Source]) -> None:
@@ -174,7 +174,7 @@ class _Transaction:
                 below(name),
             ):
                 self._inodes[skill] = filesystem.inode(into)
-                return snapshot(fd, f"{source.root}/{source.path}", copy_to=into)
+                return snapshot(fd, f"{source.root}/{source.path}", copy_to=into, recorded=source.recorded)
 
     def stage_records(self) -> None:
         """Write what goes in after the skills: `.gitignore` and the registry."""

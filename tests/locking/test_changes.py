@@ -1,10 +1,16 @@
 from __future__ import annotations
 
-from builders import locked, locked_skill, tree
+from typing import TYPE_CHECKING
+
+import pytest
+from builders import lay, locked, locked_skill, tree, walked
 
 from skillsync.hashing import Link
-from skillsync.locking.changes import Action, Change, FileChanges, between, compare
+from skillsync.locking.changes import Action, Change, FileChanges, between, compare, since_install
 from skillsync.locking.lockfile import LockedProvider, Lockfile
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ONE = FileChanges(added=("SKILL.md",))
 GONE = FileChanges(removed=("SKILL.md",))
@@ -21,6 +27,27 @@ def test_trees_are_compared_file_by_file_and_sorted() -> None:
     assert compare(new, old) == FileChanges(added=("c/d",), changed=("b", "link", "z"), removed=("also/new", "new"))
     assert compare(old, old) == FileChanges()
     assert compare({}, tree({"a": ""})) == FileChanges(added=("a",))
+
+
+RECORDED = {"SKILL.md": "1", "a/b": "2", "c.pyc": "", ".DS_Store": "3", "m/__pycache__/x.pyc": "4", ".venv/x": "5"}
+
+
+def test_what_was_removed_and_added_since_it_was_installed(tmp_path: Path) -> None:
+    found = walked(lay(tmp_path / "x", {"SKILL.md": "", "new/b": "", "new/a": "", "m/__pycache__/y.pyc": ""}))
+    assert since_install(RECORDED, found) == FileChanges(added=("new/a", "new/b"), removed=("a/b",))
+    assert since_install({}, found) == FileChanges()
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (FileChanges(), ""),
+        (FileChanges(changed=("a", "b")), "changed a, b"),
+        (FileChanges(added=("x",), changed=("y",), removed=("z",)), "added x; changed y; removed z"),
+    ],
+)
+def test_what_differs_is_said_in_words(changes: FileChanges, text: str) -> None:
+    assert changes.text == text
 
 
 def test_the_same_lock_changes_nothing_in_whatever_order() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillsync.discovery.pypi import dependencies
 from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
-from skillsync.filesystem import exists, list_directory, read_file, shown
+from skillsync.filesystem import exists, list_directory, read_file, shown, upward_from
 from skillsync.schema import MalformedError, toml
 
 if TYPE_CHECKING:
@@ -94,9 +94,9 @@ def _with_skipped(positions: set[int], pattern: Sequence[str]) -> set[int]:
 
 def read(path: str) -> Project:
     """Read what the files of a project say. Raises SkillsyncError."""
-    upward, repository = _upward(path)
+    upward = list(upward_from(path))
     workspace = _workspace(path, upward)
-    last = repository or workspace.root
+    last = upward[-1] if exists(f"{upward[-1]}/.git") else workspace.root
     table = _pyproject(path, path)
     return Project(
         path=path,
@@ -105,23 +105,6 @@ def read(path: str) -> Project:
         name=dependencies.project_name(table),
         named=dependencies.of_pyproject(table) | _locked(path, workspace.root) | _required(path),
     )
-
-
-def _upward(start: str) -> tuple[list[str], str | None]:
-    """Return a directory and those above it, up to the repository's root, which is the second answer.
-
-    Without a repository there is no such end: there, a directory of another owner is one, so that nobody's file in a
-    shared directory decides for mine.
-    """
-    above = [start]
-    while above[-1] != "/":
-        above.append(posixpath.dirname(above[-1]))
-    for index, path in enumerate(above):
-        if exists(f"{path}/.git"):
-            return above[: index + 1], path
-    owner = os.stat(start).st_uid
-    foreign = (index for index, path in enumerate(above) if os.stat(path).st_uid != owner)
-    return above[: next(foreign, len(above))], None
 
 
 def _workspace(path: str, upward: Sequence[str]) -> Workspace:

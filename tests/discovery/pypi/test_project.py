@@ -7,6 +7,7 @@ import pytest
 from builders import Meddled
 from wheels import write_files
 
+from skillsync import filesystem
 from skillsync.discovery.pypi import project as projects
 from skillsync.errors import Code, SkillsyncError, UnreadableError
 
@@ -115,7 +116,7 @@ def test_nobody_elses_directory_decides(tmp_path: Path, monkeypatch: pytest.Monk
         found[4] = 1 if str(path) == str(mine) else 2
         return os.stat_result(found)
 
-    monkeypatch.setattr(projects, "os", Meddled(stat=owned))
+    monkeypatch.setattr(filesystem, "os", Meddled(stat=owned))
     assert projects.read(str(mine)).workspace.root == str(mine)
 
 

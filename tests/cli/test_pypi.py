@@ -1,0 +1,245 @@
+"""Whole runs over Python environments: what a lock pins of them, and what stops it."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from projects import LOCK, Project
+from wheels import skill, skills, write_dist, write_editable, write_files, write_venv
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_PLACE = "one/.agents/skills"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "app").write({"pyproject.toml": '[project]\nname = "app"\n'})
+
+
+@pytest.fixture
+def site(project: Project) -> Path:
+    return write_venv(project.root / ".venv")
+
+
+def link(site: Path, cache: Path) -> None:
+    """Put links into a cache in the place of all files, as uv does in one of its modes."""
+    for path in [path for path in site.rglob("*") if path.is_file()]:
+        moved = cache / path.relative_to(site)
+        moved.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(path, moved)
+        path.symlink_to(moved)
+
+
+def test_lock_sync_verify(project: Project, site: Path) -> None:
+    write_dist(site, "One", "1.0rc1", {**skills("one", "x"), f"{_PLACE}/x/references/a,b.md": "text"})
+    assert project.done("lock", "--format", "json").changes == [("add", "x")]
+    assert 'ecosystem = "pypi"\nname = "one"\nversion = "1.0rc1"' in project.read(LOCK)
+    project.done("sync")
+    assert project.installed("x/references/a,b.md").read_text() == "text"
+    project.done("verify")
+
+
+def test_links_into_a_cache_stand_for_their_files(project: Project, site: Path, tmp_path: Path) -> None:
+    write_dist(site, "one", files={**skills("one", "x"), f"{_PLACE}/x/scripts/run": "#!/bin/sh\n"})
+    project.done("lock")
+    before = project.read(LOCK)
+    link(site, tmp_path / "cache")
+    project.done("lock")
+    assert project.read(LOCK) == before
+    assert "About x." in project.done("list").out
+    assert "Text." in project.done("show", "x").out
+    project.done("sync")
+    assert not project.installed("x/SKILL.md").is_symlink()
+    project.done("verify")
+
+
+@pytest.mark.parametrize("fault", ["changed", "gone", "directory"])
+@pytest.mark.parametrize("file", ["SKILL.md", "a.md"])
+def test_a_link_that_leads_elsewhere_is_unsafe(
+    project: Project, site: Path, tmp_path: Path, fault: str, file: str
+) -> None:
+    write_dist(site, "one", files={**skills("one", "x"), f"{_PLACE}/x/a.md": "text"})
+    project.done("lock")
+    link(site, tmp_path / "cache")
+    target = tmp_path / "cache" / _PLACE / "x" / file
+    if fault == "changed":
+        target.write_text(skill("x", "Other."))
+    else:
+        target.unlink()
+    if fault == "directory":
+        target.mkdir()
+    result = project.run("lock", "--format", "json")
+    assert result.code == 3
+    assert {"unsafe-skill", "invalid-skill"} & set(result.codes)
+    assert project.run("sync").code == 3
+    assert not project.installed("x").exists()
+
+
+def test_nothing_is_shown_of_what_a_link_leads_to(project: Project, site: Path, tmp_path: Path) -> None:
+    write_dist(site, "one", files=skills("one", "x"))
+    link(site, tmp_path / "cache")
+    (tmp_path / "cache" / _PLACE / "x/SKILL.md").write_text(skill("x").replace("Text.", "A secret."))
+    shown = project.run("show", "x").out
+    assert "UNSAFE: is a link, and does not lead to the file that was installed" in shown
+    assert "secret" not in shown
+
+
+def test_a_link_that_nobody_wrote_down_is_unsafe(project: Project, site: Path, tmp_path: Path) -> None:
+    write_dist(site, "one", files=skills("one", "x"))
+    write_files(tmp_path, {"secret": "secret"})
+    (site / _PLACE / "x/secret.md").symlink_to(tmp_path / "secret")
+    assert "unsafe-skill" in project.run("lock", "--format", "json").codes
+
+
+def test_what_was_edited_since_it_was_installed_is_said(project: Project, site: Path) -> None:
+    write_dist(site, "one", files={**skills("one", "x"), f"{_PLACE}/x/a.md": "text"})
+    assert project.done("lock", "--format", "json").codes == []
+    write_files(site / _PLACE / "x", {"SKILL.md": skill("x", "Other."), "new.md": ""})
+    (site / _PLACE / "x/a.md").unlink()
+    result = project.done("lock", "--format", "json")
+    (problem,) = result.json["problems"]
+    assert (problem["code"], problem["severity"]) == ("modified-after-install", "warning")
+    assert problem["message"].endswith("added new.md; changed SKILL.md; removed a.md")
+
+
+@pytest.mark.parametrize("names", [("one", "two"), ("two", "one")])
+def test_a_file_that_two_list_stops_where_one_is_admitted(project: Project, site: Path, names: tuple[str, str]) -> None:
+    for name in names:
+        write_dist(site, name, files={"ns/skills/x/SKILL.md": skill("x")})
+    result = project.run("lock", "--format", "json")
+    assert result.code == 3
+    assert result.codes == ["ambiguous-provider"]
+    (problem,) = result.json["problems"]
+    assert "pypi:one 1.0 and by pypi:two 1.0" in problem["message"]
+    project.manifest("version = 1\n[providers.pypi]\nTWO = '*'\n")
+    assert project.run("lock").code == 3
+    project.manifest("version = 1\n[providers]\n")
+    assert project.done("lock", "--format", "json").json["problems"][0]["severity"] == "warning"
+
+
+def test_a_shared_directory_is_shared_out(project: Project, site: Path) -> None:
+    for name in ("one", "two"):
+        write_dist(site, name, files={f"skills/{name}/SKILL.md": skill(name)})
+    write_files(site, {"skills/nobodys/SKILL.md": skill("nobodys")})
+    project.manifest("version = 1\n[providers.pypi]\none = { path = 'skills' }\ntwo = { path = 'skills' }\n")
+    result = project.done("lock", "--verbose")
+    assert project.read(LOCK).count("[[provider.skill]]") == 2
+    assert "ignored: pypi:one skills/two: is not listed as this package's by its installer" in result.out
+    project.done("sync")
+    project.done("verify")
+
+
+def test_a_listed_skill_that_is_lost_is_not_removed(project: Project, site: Path) -> None:
+    write_dist(site, "one", files=skills("one", "x", "y"))
+    project.done("lock")
+    before = project.read(LOCK)
+    shutil.rmtree(site / _PLACE / "x")
+    result = project.run("lock", "--format", "json")
+    assert (result.code, result.codes) == (3, ["invalid-skill"])
+    shutil.rmtree(site / "one/.agents")
+    assert project.run("lock").code == 3
+    assert project.read(LOCK) == before
+
+
+def test_a_skill_that_a_new_version_leaves_out_is_removed(project: Project, site: Path) -> None:
+    entry = write_dist(site, "one", files=skills("one", "x", "y"))
+    project.done("lock")
+    shutil.rmtree(entry)
+    shutil.rmtree(site / "one")
+    write_dist(site, "one", "1.1", skills("one", "y"))
+    assert ("remove", "x") in project.done("lock", "--format", "json").changes
+
+
+def test_broken_metadata_of_a_pinned_provider_stops(project: Project, site: Path) -> None:
+    entry = write_dist(site, "one", files=skills("one", "x"))
+    write_dist(site, "two", files=skills("two", "y"))
+    project.done("lock")
+    (entry / "METADATA").unlink()
+    result = project.run("lock", "--format", "json")
+    assert (result.code, result.codes) == (3, ["package-unreadable"])
+
+
+def test_an_environment_that_is_gone_removes_nothing(project: Project, site: Path) -> None:
+    write_dist(site, "one", files=skills("one", "x"))
+    project.done("lock")
+    shutil.rmtree(project.root / ".venv")
+    assert project.run("lock", "--format", "json").codes == ["environment-not-found"]
+    write_venv(project.root / ".venv")
+    assert project.run("lock", "--format", "json").codes == ["environment-not-found"]
+
+
+def test_a_pinned_provider_that_is_named_and_gone_stops(project: Project, site: Path) -> None:
+    project.write({"requirements.txt": "Two==1.0\n"})
+    write_dist(site, "one", files=skills("one", "x"))
+    entry = write_dist(site, "two", files=skills("two", "y"))
+    project.done("lock")
+    shutil.rmtree(entry)
+    assert project.run("lock", "--format", "json").codes == ["missing-provider"]
+    project.write({"requirements.txt": None})
+    assert ("remove", "y") in project.done("lock", "--format", "json").changes
+
+
+def test_content_that_changes_at_one_version(project: Project, site: Path, tmp_path: Path) -> None:
+    source = tmp_path / "dep"
+    write_files(source, {f"src/{path}": text for path, text in skills("dep", "x").items()})
+    write_editable(site, "dep", source, f"{source}/src")
+    project.done("lock")
+    write_files(source / "src/dep/.agents/skills/x", {"SKILL.md": skill("x", "Other."), "scripts/x.sh": ""})
+    assert project.run("sync", "--format", "json").codes == ["content-changed"]
+    assert "+ scripts/x.sh  [script]" in project.done("lock").out
+    project.done("sync")
+    assert project.installed("x/scripts/x.sh").exists()
+
+
+def test_one_provider_by_every_spelling(project: Project, site: Path) -> None:
+    write_dist(site, "Foo_Bar", "1.4.2", skills("foo", "x"))
+    for spelling in ("foo-bar", "Foo.Bar", "FOO_BAR"):
+        project.manifest(f"version = 1\n[providers.pypi]\n\"{spelling}\" = '~=1.4'\n")
+        project.done("lock")
+        assert 'name = "foo-bar"' in project.read(LOCK)
+    project.manifest("version = 1\n[providers.pypi]\nfoo_bar = '*'\n\"foo.bar\" = '*'\n")
+    assert project.run("lock", "--format", "json").codes == ["manifest-invalid"]
+    project.manifest("version = 1\n[providers.pypi]\nfoo_bar = '^1.4'\n")
+    assert "is not a PEP 440 specifier" in project.run("lock").err
+    project.manifest("version = 1\n[providers.pypi]\nfoo_bar = '>=2'\n")
+    assert project.run("lock", "--format", "json").codes == ["version-not-admitted"]
+
+
+def test_only_the_places_are_searched_and_the_rest_is_named(project: Project, site: Path) -> None:
+    files = {
+        "one/__init__.py": "",
+        "one/SKILL.md": skill("one"),
+        "one/skills/a/SKILL.md": skill("a"),
+        "one/.agents/skills/b/SKILL.md": skill("b"),
+        "one/skills/group/c/SKILL.md": skill("c"),
+        "one/skills/CREDITS.md": "",
+        "one/skills/.hidden/d/SKILL.md": skill("d"),
+        "one/inner/skills/e/SKILL.md": skill("e"),
+        "skills/f/SKILL.md": skill("f"),
+    }
+    write_dist(site, "one", files=files)
+    result = project.done("list", "--verbose", "--format", "json")
+    assert sorted(one["name"] for one in result.json["providers"][0]["skills"]) == ["a", "b"]
+    said = project.done("lock", "--verbose").out
+    assert [line.partition("one one/")[2] for line in said.splitlines() if line.startswith("ignored:")] == [
+        "skills/.hidden: its name begins with a dot",
+        "skills/CREDITS.md: is a file, not a skill's directory",
+        "skills/group: has no SKILL.md",
+    ]
+
+
+def test_a_skill_that_went_over_to_another_is_not_copied_from_there(project: Project, site: Path) -> None:
+    files = {f"ns/skills/{name}/SKILL.md": skill(name) for name in ("x", "y")}
+    entry = write_dist(site, "one", files=files)
+    project.done("lock")
+    shutil.rmtree(entry)
+    write_dist(site, "one", files={"ns/skills/y/SKILL.md": skill("y")})
+    write_dist(site, "two", files={"ns/skills/x/SKILL.md": skill("x")})
+    assert project.run("sync", "--format", "json").codes == ["content-changed"]
+    assert not project.installed("x").exists()
+    project.done("lock")
+    project.done("sync")
