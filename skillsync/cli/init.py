@@ -30,13 +30,13 @@ version = 1
 """
 
 
-def run(project: str) -> Report:
+def run(project: str, *, python: str | None) -> Report:
     """Write a manifest that admits every provider that is installed."""
     if filesystem.exists(f"{project}/{FILE_NAME}"):
         message = f"{FILE_NAME} is there already"
         hint = "edit it, or move it away first"
         raise SkillsyncError(Problem(code=Code.MANIFEST_EXISTS, message=message, hint=hint, path=FILE_NAME))
-    found = survey(project, Manifest(), {})
+    found = survey(project, Manifest(), {}, python=python)
     if not found.environments:
         raise SkillsyncError(*found.problems)
     providers = [candidate for candidate in found.candidates if candidate.provider.skills]

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from skillsync.cli.report import Json
 
 
-def run(project: str, *, verify: bool, outside: bool) -> Report:
+def run(project: str, *, verify: bool, outside: bool, python: str | None) -> Report:
     """List providers, their skills and states; with `verify`, every skill is read and hashed."""
-    found, shelves, problems = overview(project, verify=verify, outside=outside)
+    found, shelves, problems = overview(project, verify=verify, outside=outside, python=python)
     rows = [
         (row.name, row.status.value, f"{shelf.key} {shelf.version}", _shortened(report.one_line(row.description)))
         for shelf in shelves

@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from skillsync.locking.manifest import Manifest
 
 
-def run(project: str, *, check: bool, outside: bool) -> Report:
-    """Resolve, and write the lock; with `check`, only tell whether it would change."""
+def run(project: str, *, check: bool, strict: bool, outside: bool, python: str | None) -> Report:
+    """Resolve, and write the lock; with `check`, only tell whether it would change; `strict` stops at warnings too."""
     manifest = load_manifest(project)
     old, pinned, said = _current(project, manifest, check=check, outside=outside)
-    found, resolution = resolved(project, manifest, pinned)
+    found, resolution = resolved(project, manifest, pinned, python=python)
     problems = (*said, *found.problems, *resolution.problems)
+    if strict:
+        problems = tuple(problem.as_error() for problem in problems)
     stopped = any(problem.is_error for problem in problems)
     content = dump(resolution.lock)
     stale = old is None or dump(old) != content
@@ -57,9 +59,9 @@ def run(project: str, *, check: bool, outside: bool) -> Report:
     )
 
 
-def resolved(project: str, manifest: Manifest, pinned: Pinned) -> tuple[Survey, Resolution]:
+def resolved(project: str, manifest: Manifest, pinned: Pinned, *, python: str | None) -> tuple[Survey, Resolution]:
     """Return what is installed, and the lock that it would make."""
-    found = survey(project, manifest, pinned)
+    found = survey(project, manifest, pinned, python=python)
     return found, resolve(found.candidates, read_skills(found.candidates), pinned)
 
 

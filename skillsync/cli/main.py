@@ -55,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("skill", metavar="SKILL")
     lock = _add(commands, "lock", _lock, "pin what is installed and admitted in agent-skills.lock")
     lock.add_argument("--check", action="store_true", help="write nothing; exit 1 if the lock is out of date")
+    lock.add_argument("--strict", action="store_true", help="let every warning stop it, as an error does")
     sync = _add(commands, "sync", _sync, "bring the target directories to the lock")
     mode = sync.add_mutually_exclusive_group()
     mode.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
@@ -85,6 +86,7 @@ def _add(
     command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False)
     command.set_defaults(run=run, command=name)
     command.add_argument("--project", metavar="DIR", help="the project's root (default: found from here upward)")
+    command.add_argument("--python", metavar="PATH", help="the Python environment to read, or an interpreter in one")
     command.add_argument("--format", choices=("text", "json"), default="text", help="how to report (default: text)")
     volume = command.add_mutually_exclusive_group()
     volume.add_argument("--quiet", action="store_true", help="print problems alone")
@@ -92,28 +94,28 @@ def _add(
     return command
 
 
-def _init(_options: argparse.Namespace, project: str) -> Report:
+def _init(options: argparse.Namespace, project: str) -> Report:
     from skillsync.cli.init import run
 
-    return run(project)
+    return run(project, python=options.python)
 
 
 def _list(options: argparse.Namespace, project: str) -> Report:
     from skillsync.cli.list import run
 
-    return run(project, verify=options.verify, outside=options.allow_outside)
+    return run(project, verify=options.verify, outside=options.allow_outside, python=options.python)
 
 
 def _show(options: argparse.Namespace, project: str) -> Report:
     from skillsync.cli.show import run
 
-    return run(project, options.skill, outside=options.allow_outside)
+    return run(project, options.skill, outside=options.allow_outside, python=options.python)
 
 
 def _lock(options: argparse.Namespace, project: str) -> Report:
     from skillsync.cli.lock import run
 
-    return run(project, check=options.check, outside=options.allow_outside)
+    return run(project, check=options.check, strict=options.strict, outside=options.allow_outside, python=options.python)
 
 
 def _sync(options: argparse.Namespace, project: str) -> Report:
@@ -121,13 +123,20 @@ def _sync(options: argparse.Namespace, project: str) -> Report:
 
     mode = Mode.DRY_RUN if options.dry_run else Mode.CHECK if options.check else Mode.APPLY
     busy = _refuse_to_wait if options.no_wait else _wait
-    return run(project, mode=mode, force=options.force, outside=options.allow_outside, busy=busy)
+    return run(
+        project,
+        mode=mode,
+        force=options.force,
+        outside=options.allow_outside,
+        python=options.python,
+        busy=busy,
+    )
 
 
 def _verify(options: argparse.Namespace, project: str) -> Report:
     from skillsync.cli.verify import Scope, run
 
-    return run(project, scope=Scope(options.scope), outside=options.allow_outside)
+    return run(project, scope=Scope(options.scope), outside=options.allow_outside, python=options.python)
 
 
 def _wait(target: str) -> None:

@@ -55,11 +55,11 @@ class Shelf:
         return f"{self.ecosystem}:{self.name}"
 
 
-def overview(project: str, *, verify: bool, outside: bool) -> tuple[Survey, list[Shelf], tuple[Problem, ...]]:
+def overview(project: str, *, verify: bool, outside: bool, python: str | None) -> tuple[Survey, list[Shelf], tuple[Problem, ...]]:
     """Return what is installed and locked, sorted by provider and skill."""
     manifest = load_manifest(project)
     lock = load_lock(project) or Lockfile()
-    found = survey(project, manifest, pinned_by(lock))
+    found = survey(project, manifest, pinned_by(lock), python=python)
     statuses, problems = _locked(project, manifest, lock, verify=verify, outside=outside)
     twice = {one.skill for one in found.problems if one.code is Code.DUPLICATE_SKILL}
     shelves = {}

@@ -38,9 +38,9 @@ class _Copy:
     text: str
 
 
-def run(project: str, name: str, *, outside: bool) -> Report:
+def run(project: str, name: str, *, outside: bool, python: str | None) -> Report:
     """Show a skill of every provider that ships it. Raises SkillsyncError if none does."""
-    found, shelves, problems = overview(project, verify=False, outside=outside)
+    found, shelves, problems = overview(project, verify=False, outside=outside, python=python)
     rows = [(shelf, row) for shelf in shelves for row in shelf.rows if row.name == name]
     if not rows:
         raise SkillsyncError(_unknown(name, shelves), *(one for one in problems if one.is_error))

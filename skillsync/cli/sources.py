@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def find(
-    project: str, manifest: Manifest, lock: Lockfile, names: Sequence[str]
+    project: str, manifest: Manifest, lock: Lockfile, names: Sequence[str], *, python: str | None
 ) -> tuple[dict[str, Source], list[Problem]]:
     """Return, for each of the locked skills, the directory to copy; a problem for each that is nowhere."""
     wanted = {lock.skills[name][0].key for name in names}
     known = {key for key in wanted if key.partition(":")[0] in ECOSYSTEMS}
-    read = read_environments(project, manifest, known) if known else []
+    read = read_environments(project, manifest, known, python) if known else []
     packages = [package for one in read if isinstance(one, Environment) for package in one.packages]
     absent = {one.ecosystem: one.problem for one in read if isinstance(one, NoEnvironment)}
     sources: dict[str, Source] = {}

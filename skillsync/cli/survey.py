@@ -9,7 +9,8 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillsync.discovery import ECOSYSTEMS
+from skillsync import discovery
+from skillsync.discovery import ECOSYSTEMS, distributions
 from skillsync.discovery.environment import Environment, NoEnvironment
 from skillsync.discovery.provider import look, read
 from skillsync.errors import Code, Problem, Severity, SkillsyncError
@@ -35,14 +36,20 @@ class Survey:
 
 
 def read_environments(
-    project: str, manifest: Manifest, pinned: Iterable[str] = ()
+    project: str, manifest: Manifest, pinned: Iterable[str], python: str | None
 ) -> list[Environment | NoEnvironment]:
     """Read the active ecosystems' environments; those of `pinned` providers count as active.
 
-    Raises SkillsyncError if no ecosystem is active.
+    `python` is the Python environment that the person named, which makes its ecosystem active. Raises SkillsyncError
+    if no ecosystem is active.
     """
     allowed = ECOSYSTEMS if manifest.ecosystems is None else manifest.ecosystems
     ours = {key.partition(":")[0] for key in pinned}
+    if python is not None:
+        if distributions.NAME not in allowed:
+            message = f"--python names an environment, and `ecosystems` in {FILE_NAME} leaves {distributions.NAME} out"
+            raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="take one of the two out"))
+        ours.add(distributions.NAME)
     active = [
         ecosystem
         for name, ecosystem in ECOSYSTEMS.items()
@@ -56,12 +63,12 @@ def read_environments(
         line = f'ecosystems = ["{next(iter(ECOSYSTEMS))}"]'
         hint = f"run skillsync in the project's root, or write `{line}` into {FILE_NAME}"
         raise SkillsyncError(Problem(code=Code.ENVIRONMENT_NOT_FOUND, message=message, hint=hint))
-    return [ecosystem.read(project, os.environ) for ecosystem in active]
+    return [discovery.read(ecosystem, project, os.environ, python=python) for ecosystem in active]
 
 
-def survey(project: str, manifest: Manifest, pinned: Pinned) -> Survey:
+def survey(project: str, manifest: Manifest, pinned: Pinned, *, python: str | None) -> Survey:
     """Find what the installed packages ship, and what is wrong. Raises SkillsyncError if nothing can be read."""
-    answers = read_environments(project, manifest, pinned)
+    answers = read_environments(project, manifest, pinned, python)
     environments = tuple(one for one in answers if isinstance(one, Environment))
     absent = [one for one in answers if isinstance(one, NoEnvironment)]
     choices, problems = choose(manifest, environments, ECOSYSTEMS)

@@ -36,7 +36,9 @@ class Mode(Enum):
     CHECK = "check"
 
 
-def run(project: str, *, mode: Mode, force: bool, outside: bool, busy: Callable[[str], None]) -> Report:
+def run(  # noqa: PLR0913  # one for each option
+    project: str, *, mode: Mode, force: bool, outside: bool, python: str | None, busy: Callable[[str], None]
+) -> Report:
     """Plan and, unless the mode says otherwise, apply.
 
     `busy` is told the target directory that another run holds; it may raise, else that run is waited for.
@@ -53,8 +55,12 @@ def run(project: str, *, mode: Mode, force: bool, outside: bool, busy: Callable[
             made = plan.make(place.name, lock, state, force=force)
             works.append(Work(fd=fd, plan=made, gitignore=_gitignore(fd, place, made, manifest)))
             problems += made.problems
-        sources, missing = _sources(project, manifest, lock, works, read=mode is not Mode.APPLY)
+        sources, missing = _sources(project, manifest, lock, works, python=python)
         problems += missing
+        if mode is not Mode.APPLY:
+            # Applying, each is hashed while it is copied.
+            checked = (check_source(*lock.skills[name], source) for name, source in sources.items())
+            problems += [problem for problem in checked if problem]
         refused = any(problem.is_error for problem in problems)
         if mode is Mode.APPLY and not refused:
             apply(works, lock, sources)
@@ -80,19 +86,15 @@ def _gitignore(fd: int | None, place: Target, made: plan.Plan, manifest: Manifes
 
 
 def _sources(
-    project: str, manifest: Manifest, lock: Lockfile, works: Iterable[Work], *, read: bool
+    project: str, manifest: Manifest, lock: Lockfile, works: Iterable[Work], *, python: str | None
 ) -> tuple[dict[str, Source], list[Problem]]:
-    """Find where the content is that has to be written; with `read`, also whether it is what was locked."""
+    """Find where the content is that has to be written."""
     names = needed(work.plan for work in works)
     if not names:
         return {}, []
     from skillsync.cli.sources import find
 
-    sources, problems = find(project, manifest, lock, names)
-    if read:
-        checked = (check_source(*lock.skills[name], source) for name, source in sources.items())
-        problems += [problem for problem in checked if problem]
-    return sources, problems
+    return find(project, manifest, lock, names, python=python)
 
 
 def _report(

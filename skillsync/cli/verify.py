@@ -47,13 +47,13 @@ class _Findings:
     data: report.Json = field(default_factory=dict)
 
 
-def run(project: str, *, scope: Scope, outside: bool) -> Report:
+def run(project: str, *, scope: Scope, outside: bool, python: str | None) -> Report:
     """Compare what the scope asks for with the lock."""
     lock = require_lock(project)
     manifest = load_manifest(project)
     found = _Findings()
     if scope is not Scope.INSTALLED:
-        _compare_providers(project, manifest, lock, found)
+        _compare_providers(project, manifest, lock, found, python)
     if scope is Scope.ALL:
         # Both sides of each skill are read; it counts once, as installed.
         found.skills = found.files = 0
@@ -104,11 +104,11 @@ def _compare_target(place: target.Target, lock: Lockfile, found: _Findings) -> N
         found.lines.append(report.printable(f"not skillsync's in {place.name}: {', '.join(state.unowned)}"))
 
 
-def _compare_providers(project: str, manifest: Manifest, lock: Lockfile, found: _Findings) -> None:
+def _compare_providers(project: str, manifest: Manifest, lock: Lockfile, found: _Findings, python: str | None) -> None:
     """Compare the lock with manifest and environment, as `lock --check` does."""
     from skillsync.cli.lock import nothing, resolved
 
-    survey, resolution = resolved(project, manifest, pinned_by(lock))
+    survey, resolution = resolved(project, manifest, pinned_by(lock), python=python)
     problems = (*survey.problems, *resolution.problems)
     found.problems += problems
     found.lines += report.environment_lines(survey.environments)

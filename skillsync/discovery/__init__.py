@@ -11,10 +11,22 @@ from skillsync.discovery.pypi import ecosystem as distributions
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillsync.discovery.environment import Ecosystem
+    from skillsync.discovery.environment import Ecosystem, Environment, NoEnvironment
 
 ECOSYSTEMS: Mapping[str, Ecosystem] = {
     gems.NAME: gems,
     distributions.NAME: distributions,
     node_packages.NAME: node_packages,
 }
+
+
+def read(
+    ecosystem: Ecosystem, project: str, environ: Mapping[str, str], *, python: str | None
+) -> Environment | NoEnvironment:
+    """Read what an ecosystem has installed for the project; `python` is the environment that the person named.
+
+    Raises SkillsyncError for a dependency lock that can't be read.
+    """
+    if ecosystem is distributions:
+        return distributions.read(project, environ, python=python)
+    return ecosystem.read(project, environ)

@@ -106,6 +106,68 @@ def test_what_was_edited_since_it_was_installed_is_said(project: Project, site: 
     assert problem["message"].endswith("added new.md; changed SKILL.md; removed a.md")
 
 
+def test_strict_lets_every_warning_stop_lock(project: Project, site: Path) -> None:
+    write_dist(site, "one", files=skills("one", "x"))
+    project.done("lock", "--strict")
+    before = project.read(LOCK)
+    write_files(site / _PLACE / "x", {"new.md": ""})
+    for check in ((), ("--check",)):
+        result = project.run("lock", "--strict", *check, "--format", "json")
+        (problem,) = result.json["problems"]
+        assert (result.code, problem["code"], problem["severity"]) == (3, "modified-after-install", "error")
+        assert project.read(LOCK) == before
+    project.done("lock")
+    project.manifest("version = 1\n[providers.pypi]\none = '*'\n'nothing-*' = '*'\n")
+    assert "pattern-unmatched" in project.run("lock", "--strict", "--format", "json").codes
+
+
+# Another environment by --python
+
+
+def named(tmp_path: Path) -> Path:
+    """Make an environment elsewhere, with a skill of its own, and an interpreter in it."""
+    site = write_venv(tmp_path / "elsewhere")
+    write_dist(site, "other", files=skills("other", "y"))
+    write_files(tmp_path / "elsewhere/bin", {"python": ""})
+    return tmp_path / "elsewhere"
+
+
+@pytest.mark.parametrize("path", ["../elsewhere", "../elsewhere/bin/python"])
+def test_every_command_reads_the_environment_that_is_named(
+    project: Project, site: Path, tmp_path: Path, path: str
+) -> None:
+    write_dist(site, "one", files=skills("one", "x"))
+    named(tmp_path)
+    given = ("--python", path, "--format", "json")
+    there = str(tmp_path / "elsewhere/lib/python3.11/site-packages")
+    found = [project.done(*command, *given).json for command in (("list",), ("show", "y"), ("init",), ("lock",))]
+    assert [one["environments"] for one in found] == [[{"ecosystem": "pypi", "path": there, "packages": 1}]] * 4
+    assert project.locked == ["other 1.0 y"]
+    assert project.run("sync").code == 3
+    project.done("sync", "--python", path)
+    assert project.installed("y/SKILL.md").exists()
+    assert project.run("verify").code != 0
+    project.done("verify", "--python", path)
+    project.done("verify", "--scope", "installed")
+
+
+def test_naming_an_environment_makes_its_ecosystem_active(tmp_path: Path) -> None:
+    named(tmp_path)
+    project = Project(tmp_path / "app").gem("sus", "1.0.0", "testing")
+    project.done("lock", "--python", "../elsewhere")
+    assert project.locked == ["sus 1.0.0 testing", "other 1.0 y"]
+    project.manifest('version = 1\necosystems = ["gem"]\n')
+    result = project.run("lock", "--python", "../elsewhere", "--format", "json")
+    assert (result.code, result.codes) == (2, ["usage"])
+
+
+def test_one_that_is_named_and_is_none_stops_though_others_are_there(tmp_path: Path) -> None:
+    project = Project(tmp_path / "app").gem("sus", "1.0.0", "testing")
+    result = project.run("lock", "--python", "../elsewhere", "--format", "json")
+    assert (result.code, result.codes) == (3, ["environment-not-found"])
+    assert "elsewhere" in result.json["problems"][0]["message"]
+
+
 @pytest.mark.parametrize("names", [("one", "two"), ("two", "one")])
 def test_a_file_that_two_list_stops_where_one_is_admitted(project: Project, site: Path, names: tuple[str, str]) -> None:
     for name in names:

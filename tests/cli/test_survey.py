@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import gems
 import pytest
@@ -25,7 +25,7 @@ def lone_gems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 def test_without_a_marker_nothing_is_read_and_all_that_was_looked_for_is_named(tmp_path: Path) -> None:
     with pytest.raises(SkillsyncError) as caught:
-        read_environments(str(tmp_path), Manifest())
+        read_environments(str(tmp_path), Manifest(), (), None)
     (problem,) = caught.value.problems
     assert problem.code is Code.ENVIRONMENT_NOT_FOUND
     for marker in ("Gemfile", "gems.rb", "Gemfile.lock", "gems.locked", "*.gemspec"):
@@ -84,7 +84,7 @@ def test_every_directory_that_was_read_is_named_with_its_packages(tmp_path: Path
 def test_only_admitted_skills_are_read_whole(tmp_path: Path) -> None:
     project = Project(tmp_path / "app").gem("a", "1.0.0", "one", "two").gem("b", "1.0.0", "three")
     manifest = Manifest()
-    found = survey(str(project.root), manifest, {})
+    found = survey(str(project.root), manifest, {}, python=None)
     roots = {name: str(project.gem_root(name)) for name in ("a", "b")}
     assert set(read_skills(found.candidates)) == {
         (roots["a"], "skills/one"),
@@ -103,11 +103,11 @@ def test_what_is_a_warning_and_an_error_is_said_once_as_an_error(
     warning = Problem(code=Code.PACKAGE_UNREADABLE, message="said twice", severity=Severity.WARNING)
     usual = read_environments
 
-    def twice(*arguments: object) -> list[Environment | NoEnvironment]:
-        found = usual(*arguments)  # type: ignore[arg-type]  # passed on as they are
+    def twice(*arguments: Any) -> list[Environment | NoEnvironment]:  # noqa: ANN401  # passed on
+        found = usual(*arguments)
         (environment,) = found
         object.__setattr__(environment, "problems", (warning, warning.as_error(), warning))
         return found
 
     monkeypatch.setattr("skillsync.cli.survey.read_environments", twice)
-    assert survey(str(project.root), Manifest(), {}).problems == (warning.as_error(),)
+    assert survey(str(project.root), Manifest(), {}, python=None).problems == (warning.as_error(),)

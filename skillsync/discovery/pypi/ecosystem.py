@@ -13,7 +13,7 @@ from skillsync.discovery.environment import Environment, NoEnvironment
 from skillsync.discovery.pypi import environments, packages
 from skillsync.discovery.pypi import project as projects
 from skillsync.discovery.pypi.versions import canonical, requirement, version_key
-from skillsync.errors import Code, Problem, UnreadableError
+from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
 from skillsync.filesystem import list_directory
 
 if TYPE_CHECKING:
@@ -41,13 +41,15 @@ def read(project: str, environ: Mapping[str, str], *, python: str | None = None)
     """Read the distributions of the project's Python environment.
 
     `python` is the path of an interpreter or an environment that the person named: it counts before all others.
-    Raises SkillsyncError for a file of the project's or a directory that is there and can't be read.
+    Raises SkillsyncError if there are none in it, and for what is there of the project's and can't be read.
     """
     about = projects.read(project)
     try:
         sites = environments.find(about, environ, python)
     except environments.NotFoundError as error:
         problem = Problem(code=Code.ENVIRONMENT_NOT_FOUND, message=str(error), hint=error.hint)
+        if python is not None:
+            raise SkillsyncError(problem) from None
         return NoEnvironment(ecosystem=NAME, problem=problem, named=about.named)
     found: dict[str, list[Package]] = {}
     problems: list[Problem] = []
