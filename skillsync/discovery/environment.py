@@ -111,7 +111,7 @@ class Ecosystem(Protocol):
         """Read what is installed for the project. Raises SkillsyncError for a dependency lock that can't be read."""
 
     def canonical(self, name: str) -> str:
-        """Return the one spelling of a package's name."""
+        """Return the one spelling of a package's name, or of a pattern of names, in which `*` and `?` stay."""
 
     def requirement(self, text: str) -> Callable[[str], bool]:
         """Return the test whether a version meets a requirement, in the ecosystem's language. Raises ValueError."""

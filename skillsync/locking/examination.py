@@ -120,13 +120,17 @@ def _unmatched(candidates: Sequence[Candidate], manifest: Manifest) -> Iterator[
 
 
 def _duplicates(candidates: Sequence[Candidate]) -> Iterator[Problem]:
-    """Yield the names that two admitted providers ship. Packaging spec, section 8: never select one implicitly."""
-    owners: dict[str, list[Candidate]] = {}
+    """Yield the names that are shipped twice. Packaging spec, section 8: never select one implicitly."""
+    owners: dict[str, dict[str, Candidate]] = {}
     for candidate in sorted(candidates, key=lambda candidate: candidate.key):
+        places: dict[str, list[str]] = {}
         for skill in candidate.admitted:
-            owners.setdefault(skill.name, []).append(candidate)
-    for name, found in sorted(owners.items()):
-        if len(found) > 1:
+            owners.setdefault(skill.name, {})[candidate.key] = candidate
+            places.setdefault(skill.name, []).append(skill.path)
+        yield from (_doubled(candidate, name, paths) for name, paths in places.items() if len(paths) > 1)
+    for name, sharing in sorted(owners.items()):
+        if len(sharing) > 1:
+            found = tuple(sharing.values())
             yield Problem(
                 code=Code.DUPLICATE_SKILL,
                 message=f"the skill {name} is shipped by "
@@ -135,6 +139,21 @@ def _duplicates(candidates: Sequence[Candidate]) -> Iterator[Problem]:
                 skill=name,
                 provider=found[0].key,
             )
+
+
+def _doubled(candidate: Candidate, name: str, paths: Sequence[str]) -> Problem:
+    """Say that one package has a name in several of its places."""
+    package = candidate.choice.package
+    place = paths[0].rpartition("/")[0]
+    return Problem(
+        code=Code.DUPLICATE_SKILL,
+        message=f"{candidate.key} {package.version} ships the skill {name} in several places: {', '.join(paths)}",
+        hint=f"in {FILE_NAME}, under [providers.{package.ecosystem}], name the place that counts, "
+        f'`"{package.name}" = {{ path = "{place}" }}`, or leave the skill out, `exclude = ["{name}"]`',
+        skill=name,
+        provider=candidate.key,
+        path=paths[0],
+    )
 
 
 def exclusion(package: Package, skill: str) -> str:

@@ -174,7 +174,7 @@ def _rule(table: Table, name: str, ecosystem: Ecosystem) -> Rule:
     key = table.key(name)
     if fault := line_fault(name):
         raise InvalidError(key, f"a provider's name {fault}")
-    pattern = name if is_pattern(name) else ecosystem.canonical(name)
+    pattern = ecosystem.canonical(name)
     if isinstance(table.data[name], dict):
         entry = table.table(name)
         entry.only(_PROVIDER_KEYS)

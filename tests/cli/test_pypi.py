@@ -271,6 +271,35 @@ def test_one_provider_by_every_spelling(project: Project, site: Path) -> None:
     assert project.run("lock", "--format", "json").codes == ["version-not-admitted"]
 
 
+def test_patterns_match_whatever_the_spelling(project: Project, site: Path) -> None:
+    write_dist(site, "Foo_Bar", files=skills("foo", "x"))
+    write_dist(site, "foobar", files=skills("foobar", "y"))
+    for pattern in ("foo-*", "Foo_*", "FOO.B?R", "*_bar"):
+        project.manifest(f'version = 1\n[providers.pypi]\n"{pattern}" = "*"\n')
+        project.done("lock", "--strict")
+        assert project.locked == ["foo-bar 1.0 x"]
+    project.manifest('version = 1\n[providers.pypi]\n"foo_*" = "*"\n"foo.*" = "*"\n')
+    assert project.run("lock", "--format", "json").codes == ["manifest-invalid"]
+
+
+def test_one_name_in_two_places_of_one_package_is_settled_by_a_path(project: Project, site: Path) -> None:
+    files = {f"one/{place}/x/SKILL.md": skill("x", place) for place in (".agents/skills", "skills")}
+    write_dist(site, "one", files={**skills("one", "y"), **files})
+    result = project.run("lock", "--format", "json")
+    (problem,) = result.json["problems"]
+    assert (result.code, problem["code"]) == (3, "duplicate-skill")
+    assert problem["message"] == (
+        "pypi:one 1.0 ships the skill x in several places: one/.agents/skills/x, one/skills/x"
+    )
+    assert ("x", "conflict") in {
+        (one["name"], one["state"]) for one in project.run("list", "--format", "json").json["providers"][0]["skills"]
+    }
+    for entry, found in (('{ path = "one/.agents/skills" }', ["x", "y"]), ('{ exclude = ["x"] }', ["y"])):
+        assert entry.strip("{ }") in problem["hint"]
+        project.manifest(f'version = 1\n[providers.pypi]\n"one" = {entry}\n').done("lock")
+        assert project.locked == [f"one 1.0 {name}" for name in found]
+
+
 def test_only_the_places_are_searched_and_the_rest_is_named(project: Project, site: Path) -> None:
     files = {
         "one/__init__.py": "",

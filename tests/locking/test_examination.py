@@ -199,6 +199,21 @@ def test_two_admitted_providers_of_one_skill_are_an_error_that_names_both_and_th
         )
 
 
+def test_one_name_in_two_places_of_one_package_is_an_error_of_that_package_alone() -> None:
+    skill = found_skill("gem:a", "testing")
+    doubled = candidate("gem:a", skill, replace(skill, path=".agents/skills/testing"), "other")
+    (problem,) = look(None, doubled, candidate("gem:b", "else"))
+    assert (problem.code, problem.severity, problem.provider) == (Code.DUPLICATE_SKILL, Severity.ERROR, "gem:a")
+    assert problem.message == (
+        "gem:a 1.0.0 ships the skill testing in several places: skills/testing, .agents/skills/testing"
+    )
+    both = look(None, doubled, candidate("gem:b", "testing"))
+    assert [one.message.partition(" in ")[0] for one in both] == [
+        "gem:a 1.0.0 ships the skill testing",
+        "the skill testing is shipped by gem:a 1.0.0 and by gem:b 1.0.0",
+    ]
+
+
 def test_the_exclusion_that_is_hinted_at_settles_it() -> None:
     hint = look(None, candidate("gem:a", "testing"), candidate("gem:b", "testing"))[0].hint or ""
     line = hint.rpartition("to `")[2].removesuffix("`")
