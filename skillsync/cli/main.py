@@ -115,7 +115,9 @@ def _show(options: argparse.Namespace, project: str) -> Report:
 def _lock(options: argparse.Namespace, project: str) -> Report:
     from skillsync.cli.lock import run
 
-    return run(project, check=options.check, strict=options.strict, outside=options.allow_outside, python=options.python)
+    return run(
+        project, check=options.check, strict=options.strict, outside=options.allow_outside, python=options.python
+    )
 
 
 def _sync(options: argparse.Namespace, project: str) -> Report:

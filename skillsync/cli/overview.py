@@ -55,7 +55,9 @@ class Shelf:
         return f"{self.ecosystem}:{self.name}"
 
 
-def overview(project: str, *, verify: bool, outside: bool, python: str | None) -> tuple[Survey, list[Shelf], tuple[Problem, ...]]:
+def overview(
+    project: str, *, verify: bool, outside: bool, python: str | None
+) -> tuple[Survey, list[Shelf], tuple[Problem, ...]]:
     """Return what is installed and locked, sorted by provider and skill."""
     manifest = load_manifest(project)
     lock = load_lock(project) or Lockfile()
