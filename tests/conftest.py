@@ -9,6 +9,8 @@ import gems
 import pytest
 from hypothesis import HealthCheck, settings
 
+from skillsync.discovery.pypi.environments import ACTIVE_VARIABLES, PROJECT_VARIABLE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -20,11 +22,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 @pytest.fixture(autouse=True, scope="session")
 def _nobodys_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let nothing of the person who runs the tests leak in: no home, no settings, no gems.
+    """Let nothing of the person who runs the tests leak in: no home, no settings, no gems, no active
+    Python environment.
 
     The gem environment is there and empty, so that no `ruby` is asked for it.
     """
     environ = gems.ruby_environ(tmp_path_factory.mktemp("home"))
+    for name in (PROJECT_VARIABLE, *ACTIVE_VARIABLES):
+        environ.pop(name, None)
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ.keys() - environ.keys():
             patch.delenv(name)

@@ -7,14 +7,14 @@ Invariants: pure; one wrong key and the whole file is refused, never half of it 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from skillsync.schema import InvalidError, Table, folded, line_fault, name_fault, path_fault, toml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from skillsync.discovery.environment import Ecosystem
 
@@ -101,6 +101,10 @@ class Manifest:
             return exact
         most = max(_literal(rule.pattern) for rule in rules)
         return tuple(rule for rule in rules if _literal(rule.pattern) == most)
+
+    def of(self, ecosystems: Collection[str]) -> Manifest:
+        """Return what it says of some ecosystems alone."""
+        return replace(self, rules=self.rules and {key: self.rules[key] for key in self.rules if key in ecosystems})
 
     def names(self, ecosystem: str) -> bool:
         """Whether the manifest speaks of an ecosystem, which makes it active."""

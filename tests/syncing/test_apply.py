@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from skillsync.syncing.plan import Plan
 
 SKILLS = ".agents/skills"
-DEMO = Path(__file__).parents[2] / "fixtures/demo"
+DEMO = Path(__file__).parents[2] / "fixtures/bundle"
 
 
 @pytest.fixture(autouse=True, scope="module")
