@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import gems
 import pytest
 from hypothesis import HealthCheck, settings
+from node_packages import Tools
+from tools import need, need_network
 
 from skillsync.discovery.pypi.environments import ACTIVE_VARIABLES, PROJECT_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 # A test's time is bounded where the time is what it holds; the examples differ too much for one deadline.
 settings.register_profile("quick", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -37,3 +40,10 @@ def _nobodys_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
             if os.environ.get(name) != value:
                 patch.setenv(name, value)
         yield
+
+
+@pytest.fixture(scope="session")
+def node_tools(request: pytest.FixtureRequest) -> Tools:
+    need("node", "npm")
+    cache: Path = request.config.cache.mkdir("npm-tools")
+    return Tools.install(cache, need_network)

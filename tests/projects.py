@@ -201,6 +201,17 @@ class Project:
         return Result(done.returncode, (done.stdout or b"").decode(), (done.stderr or b"").decode())
 
 
+def in_sync(project: Project, *locked: str) -> None:
+    """Hold a project against what has to be locked; a second run of everything does nothing."""
+    assert project.locked == list(locked)
+    before = project.tree
+    for command in ("lock", "sync", "verify", "list"):
+        project.done(command)
+    assert project.tree == before
+    names = {name.rpartition(" ")[2] for name in locked}
+    assert {name for name in os.listdir(project.installed()) if not name.startswith(".")} == names
+
+
 def content(root: Path, *, times: bool = False) -> dict[str, tuple[object, ...]]:
     """What is below a directory: mode and content of each entry, and the time of what is no directory."""
     found = tree(root)

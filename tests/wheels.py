@@ -7,11 +7,15 @@ import csv
 import hashlib
 import io
 import os
+import shutil
 import subprocess
+import sys
 import zipfile
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gems import skill, write_files
+from tools import need_python_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -152,3 +156,22 @@ def run(command: Iterable[str], cwd: Path, environ: Mapping[str, str]) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """pip and uv, which install into the environment of a project."""
+
+    environ: Mapping[str, str]
+    uv: str = field(default_factory=lambda: need_python_tool("uv"))
+
+    def install(self, project: Path, tool: str, *requirements: str | Path, mode: str = "copy") -> None:
+        """Install into a new environment; `mode` is how uv brings files there."""
+        shutil.rmtree(project / ".venv", ignore_errors=True)
+        run((self.uv, "venv", "--quiet", "--python", sys.executable, ".venv"), project, self.environ)
+        python, given = ("--python", ".venv/bin/python"), map(str, requirements)
+        commands: dict[str, tuple[str, ...]] = {
+            "pip": (sys.executable, "-m", "pip", *python, "install", "--quiet"),
+            "uv": (self.uv, "pip", "install", "--quiet", "--link-mode", mode, *python),
+        }
+        run((*commands[tool], *given), project, self.environ)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import gems
 import pytest
-from projects import LOCK, REGISTRY, SKILLS, Project
+from projects import LOCK, REGISTRY, SKILLS, Project, in_sync
 from tools import need
 
 if TYPE_CHECKING:
@@ -81,17 +81,6 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GEM_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
-
-
-def in_sync(project: Project, *locked: str) -> None:
-    """Hold a project against what has to be locked; a second run of everything does nothing."""
-    assert project.locked == list(locked)
-    before = project.tree
-    for command in ("lock", "sync", "verify", "list"):
-        project.done(command)
-    assert project.tree == before
-    names = {name.rpartition(" ")[2] for name in locked}
-    assert {name for name in os.listdir(project.installed()) if not name.startswith(".")} == names
 
 
 def test_gems_of_the_gem_environment_from_the_first_to_the_last(shelf: Shelf, tmp_path: Path, home: Path) -> None:

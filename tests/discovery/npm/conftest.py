@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from node_packages import Tools, World
-from tools import need, need_network
+from node_packages import World
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,10 +18,3 @@ def world(tmp_path: Path) -> World:
     found = World(tmp_path / "app")
     found.package_json()
     return found
-
-
-@pytest.fixture(scope="session")
-def node_tools(request: pytest.FixtureRequest) -> Tools:
-    need("node", "npm")
-    cache: Path = request.config.cache.mkdir("npm-tools")
-    return Tools.install(cache, need_network)

@@ -6,13 +6,13 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import wheels
-from tools import need_network, need_python_tool
+from tools import need_network
 from wheels import skill, write_files
 
 from skillsync.discovery.environment import Environment, Package
@@ -58,11 +58,11 @@ class World:
 
     tmp: Path
     cache: Path
-    uv: str = field(default_factory=lambda: need_python_tool("uv"))
 
     def __post_init__(self) -> None:
         self.app = self.tmp / "app"
         self.environ = wheels.python_environ(self.tmp / "home", self.cache)
+        self.tools = wheels.Tools(self.environ)
         write_files(
             self.app, {"pyproject.toml": '[project]\nname = "app"\nversion = "1"\nrequires-python = ">=3.11"\n'}
         )
@@ -74,18 +74,9 @@ class World:
     def run(self, *command: str | Path, at: str = "app") -> str:
         return wheels.run(map(str, command), self.tmp / at, self.environ)
 
-    def venv(self) -> None:
-        shutil.rmtree(self.app / ".venv", ignore_errors=True)
-        self.run(self.uv, "venv", "--quiet", "--python", sys.executable, ".venv")
-
     def install(self, tool: str, *requirements: str | Path, mode: str = "copy") -> None:
         """Install into a new environment."""
-        self.venv()
-        python = ("--python", ".venv/bin/python")
-        if tool == "pip":
-            self.run(sys.executable, "-m", "pip", *python, "install", "--quiet", *requirements)
-        else:
-            self.run(self.uv, "pip", "install", "--quiet", "--link-mode", mode, *python, *requirements)
+        self.tools.install(self.app, tool, *requirements, mode=mode)
 
     def read(self) -> Environment:
         found = pypi.read(str(self.app), {})
@@ -300,7 +291,7 @@ def test_the_project_and_its_workspace_are_no_providers(world: World) -> None:
         write_files(world.tmp / path, {"pyproject.toml": f"{build}{about}{more}", **files})
     for options in ((), ("--no-editable",)):
         shutil.rmtree(world.app / ".venv", ignore_errors=True)
-        world.run(world.uv, "sync", "--quiet", *options)
+        world.run(world.tools.uv, "sync", "--quiet", *options)
         found = world.read()
         assert [package.name for package in found.packages] == ["dep"]
         assert len(found.notes) == 2
@@ -316,7 +307,9 @@ def test_a_distribution_that_build_made(world: World) -> None:
     more = '[tool.setuptools.package-data]\n"*" = ["**/*", ".agents/**/*"]\n'
     files = {**wheels.skills("built", "x"), "built/.agents/skills/x/references/a.md": "text", "MANIFEST.in": ""}
     wheels.write_source(source, "built", "setuptools.build_meta", "setuptools", files, more=more)
-    world.run(world.uv, "tool", "run", "--from", "build", "pyproject-build", "--wheel", "--outdir", "dist", at="built")
+    world.run(
+        world.tools.uv, "tool", "run", "--from", "build", "pyproject-build", "--wheel", "--outdir", "dist", at="built"
+    )
     (wheel,) = (source / "dist").glob("*.whl")
     found = []
     for tool in ("pip", "uv"):
