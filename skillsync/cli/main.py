@@ -89,7 +89,7 @@ def _add(
     command.add_argument("--python", metavar="PATH", help="the Python environment to read, or an interpreter in one")
     command.add_argument("--format", choices=("text", "json"), default="text", help="how to report (default: text)")
     volume = command.add_mutually_exclusive_group()
-    volume.add_argument("--quiet", action="store_true", help="print problems alone")
+    volume.add_argument("--quiet", action="store_true", help="print findings and problems alone")
     volume.add_argument("--verbose", action="store_true", help="print also what was passed over, and why")
     return command
 
@@ -240,8 +240,8 @@ def _print(found: Report, *, as_json: bool, quiet: bool, verbose: bool) -> None:
 
     if as_json:
         print(report.to_json(found))
-    elif not quiet:
-        for line in (*found.lines, *(found.details if verbose else ())):
+    else:
+        for line in (*(() if quiet else found.lines), *found.findings, *(found.details if verbose else ())):
             print(line)
     _flush()
     if not as_json:

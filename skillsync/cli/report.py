@@ -40,9 +40,13 @@ _SIGNS = {Action.ADD: "+", Action.REMOVE: "-", Action.FORGET: "-"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a command has to say. `details` are for --verbose; `data` is the JSON object without its problems."""
+    """What a command has to say. `findings` are said under --quiet too, `details` only under --verbose.
+
+    `data` is the JSON object without its problems.
+    """
 
     lines: Sequence[str] = ()
+    findings: Sequence[str] = ()
     details: Sequence[str] = ()
     data: Json = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()

@@ -64,11 +64,12 @@ def run(project: str, *, scope: Scope, outside: bool, python: str | None) -> Rep
     failed = any(problem.is_error for problem in found.problems)
     ok = not found.drift and not failed and not blind
     checked = {"skills": found.skills, "files": found.files, "providers": found.providers}
+    summary = _summary(found, lock, scope, ok=ok)
     return Report(
-        lines=[
-            *found.lines,
+        lines=[*found.lines, summary] if ok else found.lines,
+        findings=[
             *(report.drift_line(row, name, found.notes) for name, row in found.drift),
-            _summary(found, lock, scope, ok=ok),
+            *(() if ok else [summary]),
         ],
         data={
             **found.data,

@@ -41,6 +41,16 @@ def verify(project: Project, *options: str) -> Result:
     return result
 
 
+def test_quiet_says_what_it_found_and_nothing_else(project: Project) -> None:
+    done = project.done("verify", "--quiet")
+    assert (done.out, done.err) == ("", "")
+    project.write({f"{SKILLS}/testing/ref/more.md": "less\n"})
+    found = project.run("verify", "--quiet")
+    assert (found.code, found.err) == (1, "")
+    assert found.out.splitlines() == project.run("verify").out.splitlines()[-2:]
+    assert found.out.startswith(f"modified: {SKILLS}/testing/ref/more.md\ndrift: 1 difference; ")
+
+
 # That it looked
 
 
