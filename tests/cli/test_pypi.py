@@ -121,6 +121,135 @@ def test_strict_lets_every_warning_stop_lock(project: Project, site: Path) -> No
     assert "pattern-unmatched" in project.run("lock", "--strict", "--format", "json").codes
 
 
+def test_what_an_installer_compiles_is_neither_content_nor_an_alteration(project: Project, site: Path) -> None:
+    compiled = f"{_PLACE}/x/scripts/__pycache__/run.cpython-311.pyc"
+    files = {**skills("one", "x"), f"{_PLACE}/x/scripts/run.py": "print(1)\n"}
+    write_dist(site, "one", files=files, rows=[(compiled, "", "")])
+    project.done("lock", "--strict")
+    before = project.read(LOCK)
+    write_files(site, {compiled: b"\0"})
+    project.done("lock", "--strict")
+    project.done("sync")
+    assert project.read(LOCK) == before
+    assert not project.installed("x/scripts/__pycache__").exists()
+    write_files(project.root, {f".agents/skills/x/{path}": "" for path in ("__pycache__/run.pyc", "scripts/.DS_Store")})
+    project.done("verify")
+    write_files(project.root, {".agents/skills/x/scripts/run.pyc": ""})
+    assert project.run("verify", "--format", "json").drift == [("modified", "x", "scripts/run.pyc")]
+
+
+def test_a_script_can_be_run_whatever_mode_the_installer_gave_it(project: Project, site: Path) -> None:
+    files = {f"{_PLACE}/x/scripts/{name}": "#!/bin/sh\n" for name in ("run", "run2")}
+    write_dist(site, "one", files={**skills("one", "x"), **files, f"{_PLACE}/x/scripts/lib.sh": "true\n"})
+    (site / _PLACE / "x/scripts/run").chmod(0o755)
+    project.done("lock")
+    project.done("sync")
+    modes = {path.name: path.stat().st_mode & 0o111 for path in project.installed("x/scripts").iterdir()}
+    assert (bool(modes["run"]), bool(modes["run2"]), bool(modes["lib.sh"])) == (True, True, False)
+    before = project.read(LOCK)
+    (site / _PLACE / "x/scripts/run").chmod(0o644)
+    project.done("lock")
+    assert project.read(LOCK) == before
+
+
+# Who a package is
+
+
+@pytest.mark.parametrize("name", ["a-first", "z-last"])
+def test_a_project_around_its_environment_takes_nothing_from_it(project: Project, site: Path, name: str) -> None:
+    project.write({"pyproject.toml": f'[project]\nname = "{name}"\n'})
+    write_editable(site, name, project.root, str(project.root))
+    write_dist(site, "dep", files=skills("dep", "x"))
+    project.done("lock", "--verbose")
+    assert project.locked == ["dep 1.0 x"]
+
+
+def test_without_a_record_it_is_said_and_nothing_is_dropped(project: Project, site: Path) -> None:
+    write_dist(site, "one", files=skills("one", "x"), record=None)
+    files = {"Old_Dep.egg-info/PKG-INFO": "Name: Old.Dep\nVersion: 2.0\n", **skills("old_dep", "y")}
+    write_files(site, {**files, "Old_Dep.egg-info/SOURCES.txt": "setup.py\nold_dep/__init__.py\n"})
+    result = project.done("lock", "--format", "json")
+    assert result.codes == ["package-unreadable"] * 2
+    assert project.locked == ["old-dep 2.0 y", "one 1.0 x"]
+    project.done("sync")
+    project.done("verify")
+
+
+@pytest.mark.parametrize(
+    "requirement", ["Foo_Bar~=1.4", 'foo.bar[extra]>=1; python_version>"3.8"', "foo-bar @ file:///x", "FOO-BAR"]
+)
+def test_a_pinned_provider_is_named_in_every_spelling(project: Project, site: Path, requirement: str) -> None:
+    project.write({"pyproject.toml": f"[project]\nname = 'app'\ndependencies = ['{requirement}']\n"})
+    write_dist(site, "other")
+    entry = write_dist(site, "Foo_Bar", "1.4.2", skills("foo", "x"))
+    project.done("lock")
+    shutil.rmtree(entry)
+    assert project.run("lock", "--format", "json").codes == ["missing-provider"]
+
+
+def test_a_wheel_that_left_its_skills_out_is_said_to_ship_none(project: Project, site: Path) -> None:
+    write_dist(site, "one", files={"one/__init__.py": ""})
+    project.manifest('[providers.pypi]\none = "*"\n')
+    assert "pypi:one 1.0 is installed and ships no skills (looked in one/.agents/skills, one/skills)" in (
+        project.done("lock").err
+    )
+
+
+def test_nothing_that_is_installed_is_run(project: Project, site: Path, tmp_path: Path) -> None:
+    mark = f"open({str(tmp_path / 'mark')!r}, 'w')"
+    files = {f"{_PLACE}/x/scripts/run.py": mark, "one.pth": f"import os; {mark}", "sitecustomize.py": mark}
+    write_dist(site, "one", files={**skills("one", "x"), **files, "one/__init__.py": mark})
+    project.write({"setup.py": mark, "conftest.py": mark})
+    for command in (("list", "--verify"), ("show", "x"), ("lock",), ("sync",), ("verify",)):
+        project.done(*command)
+    assert not (tmp_path / "mark").exists()
+
+
+def test_the_environment_of_another_project_removes_nothing_that_is_named(
+    project: Project, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write({"pyproject.toml": '[project]\nname = "app"\ndependencies = ["one"]\n'})
+    write_dist(site, "one", files=skills("one", "x"))
+    project.done("lock")
+    project.done("sync")
+    before = project.read(LOCK)
+    shutil.rmtree(project.root / ".venv")
+    write_dist(write_venv(tmp_path / "theirs"), "other", files=skills("other", "y"))
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "theirs"))
+    result = project.run("lock", "--format", "json")
+    assert (result.code, result.codes) == (3, ["missing-provider"])
+    assert result.json["environments"][0]["path"] == str(tmp_path / "theirs/lib/python3.11/site-packages")
+    assert project.done("sync").out.startswith("in sync")
+    assert project.read(LOCK) == before
+    project.done("verify", "--scope", "installed")
+    assert project.run("verify", "--scope", "providers").code == 3
+
+
+def test_it_makes_no_difference_where_in_the_project_it_is_run(project: Project, site: Path) -> None:
+    (project.root / ".git").mkdir()
+    write_dist(site, "one", files=skills("one", "x"))
+    project.write({"src/app/__init__.py": ""})
+    for command in ("lock", "sync", "verify"):
+        assert project.run(command, at="src/app").code == 0
+    assert project.installed("x/SKILL.md").exists()
+
+
+@pytest.mark.parametrize("fault", ["description: Sets up work: goals first.", "description: see below:\n  x:", ""])
+def test_one_broken_skill_hides_no_other_and_is_not_removed(project: Project, site: Path, fault: str) -> None:
+    write_dist(site, "one", files=skills("one", "x", "y"))
+    broken = {f"{_PLACE}/y/SKILL.md": f"---\nname: y\n{fault}\n---\n"}
+    write_files(site, broken)
+    result = project.done("lock", "--format", "json")
+    assert (project.locked, set(result.codes)) == (["one 1.0 x"], {"invalid-skill"})
+    assert project.run("lock", "--strict").code == 3
+    write_files(site, {f"{_PLACE}/y/SKILL.md": skill("y")})
+    project.done("lock")
+    before = project.read(LOCK)
+    write_files(site, broken)
+    assert project.run("lock", "--format", "json").codes == ["invalid-skill"]
+    assert project.read(LOCK) == before
+
+
 # Another environment by --python
 
 
