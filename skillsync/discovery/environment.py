@@ -5,7 +5,9 @@ Invariants: nothing here reads the disk; a package's root is an absolute path, w
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from skillsync.errors import Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Record:
     """What the installer wrote down of a package's files where packages share directories, as far as skills go.
 
@@ -25,6 +27,17 @@ class Record:
 
     files: Mapping[str, str]
     directories: frozenset[str]
+
+    @cached_property
+    def _ordered(self) -> list[str]:
+        return sorted(self.files)
+
+    def below(self, directory: str) -> dict[str, str]:
+        """Return the files below a directory with their hashes, by path relative to it."""
+        # Sorted, they stand together, and `0` is what comes right after `/`: a package with many skills is asked for
+        # each of them.
+        start, end = (bisect_left(self._ordered, directory + after) for after in "/0")
+        return {path[len(directory) + 1 :]: self.files[path] for path in self._ordered[start:end]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +69,7 @@ class Package:
 
     def recorded(self, skill: str) -> dict[str, str]:
         """Return the SHA-256 of a skill's files as the installer wrote them down, by path relative to the skill."""
-        files = self.record.files if self.record else {}
-        prefix = skill + "/"
-        return {path.removeprefix(prefix): digest for path, digest in files.items() if path.startswith(prefix)}
+        return self.record.below(skill) if self.record else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
