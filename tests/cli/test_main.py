@@ -432,6 +432,27 @@ def test_too_little_memory_ends_without_a_traceback(project: Project) -> None:
         assert [problem["message"] for problem in report["problems"]] == ["there is not enough memory for this"]
 
 
+@pytest.mark.parametrize("error", [MemoryError, RecursionError])
+def test_neither_memory_nor_depth_ends_in_a_traceback(
+    project: Project, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("skillsync.cli.project.find", fail)
+    result = project.run("list")
+    assert (result.code, result.out) == (4, "")
+    assert result.err.startswith("error[io]: there is not enough memory for this\n  hint: ")
+
+
+def test_another_encoding_of_names_is_refused_before_anything_is_read(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "iso8859-1")
+    result = project.run("list", "--format", "json")
+    assert (result.code, result.codes) == (2, ["usage"])
+
+
 def test_names_are_never_read_by_another_encoding(project: Project) -> None:
     environ = {**os.environ, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
     done = subprocess.run(
