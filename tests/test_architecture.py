@@ -36,7 +36,7 @@ PURE = {
     "discovery.gem.bundler",
     "discovery.gem.rubygems",
     "discovery.npm.locks",
-    "discovery.npm.nearest",
+    "discovery.nearest",
     "discovery.npm.package_json",
     "discovery.npm.semver",
     "discovery.pypi.attribution",

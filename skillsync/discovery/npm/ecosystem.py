@@ -11,9 +11,10 @@ import os
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from skillsync.discovery import disk
 from skillsync.discovery.environment import Environment, NoEnvironment, Package
-from skillsync.discovery.npm import disk, locks, package_json, tree, workspace
-from skillsync.discovery.npm.nearest import nearest
+from skillsync.discovery.nearest import nearest
+from skillsync.discovery.npm import locks, package_json, tree, workspace
 from skillsync.discovery.npm.semver import requirement, version_key
 from skillsync.discovery.npm.tree import NODE_MODULES, Place
 from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
@@ -22,7 +23,7 @@ from skillsync.filesystem import exists, read_start, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillsync.discovery.npm.nearest import Installed
+    from skillsync.discovery.nearest import Installed
     from skillsync.discovery.npm.workspace import Project
 
 __all__ = ["INSTALL", "MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
@@ -79,7 +80,7 @@ def _read(project: Project) -> Environment | NoEnvironment:
         problems.append(_two_kinds(project, plug))
     if not places:
         return _not_installed(project, named)
-    choice = nearest(found.installed, _ships)
+    choice = nearest(found.installed, _ships, ecosystem=NAME, depend_in=package_json.FILE_NAME)
     problems += [_left_out(one) for one in found.unreadable]
     problems += [_misnamed(one) for one in choice.counted if _is_misnamed(one, named)]
     return Environment(

@@ -10,8 +10,9 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from skillsync.discovery.npm import disk, package_json
-from skillsync.discovery.npm.nearest import Installed
+from skillsync.discovery import disk
+from skillsync.discovery.nearest import Installed
+from skillsync.discovery.npm import package_json
 from skillsync.errors import UnreadableError
 from skillsync.filesystem import Kind, open_directory, read_file, shown
 from skillsync.filesystem import kind as entry_kind

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
-from skillsync.discovery.npm import disk, package_json
+from skillsync.discovery import disk
+from skillsync.discovery.npm import package_json
 from skillsync.filesystem import Kind, upward_from
 from skillsync.schema import MalformedError
 from skillsync.yaml_nodes import Mapping as YamlMapping

@@ -9,7 +9,8 @@ import pytest
 from node_packages import link, write_package
 
 from skillsync import filesystem
-from skillsync.discovery.npm import disk, tree
+from skillsync.discovery import disk
+from skillsync.discovery.npm import tree
 from skillsync.errors import Code, SkillsyncError, UnreadableError
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class Installed:
     """A package that was found.
 
-    `root` is its real directory, `path` where it was found, as people know it, `source` the `node_modules` that leads
-    there. `distance` is how many packages lie between it and the project, and then, the nearest first, which of the
-    project's directories it was found from.
+    `root` is its directory, `path` where it was found, as people know it, `source` what led there.
+    `distance` is how many packages lie between it and the project, and then, the nearest first, which of the project's
+    directories it was found from.
     """
 
     name: str
@@ -41,10 +41,13 @@ class Choice:
     problems: Mapping[str, Problem]
 
 
-def nearest(installed: Iterable[Installed], ships: Callable[[Installed], bool]) -> Choice:
+def nearest(
+    installed: Iterable[Installed], ships: Callable[[Installed], bool], *, ecosystem: str, depend_in: str
+) -> Choice:
     """Keep of each package the version that counts, in every directory that has it equally near.
 
     `ships` tells whether a package seems to ship skills: where none of them does, it doesn't matter which counts.
+    `depend_in` is the file in which a project says what it depends on.
     """
     by_name: dict[str, list[Installed]] = {}
     for package in installed:
@@ -53,36 +56,35 @@ def nearest(installed: Iterable[Installed], ships: Callable[[Installed], bool]) 
     notes: list[str] = []
     problems: dict[str, Problem] = {}
     for name, packages in sorted(by_name.items()):
+        key = f"{ecosystem}:{name}"
         least = min(package.distance for package in packages)
         near = sorted((one for one in packages if one.distance == least), key=lambda one: (one.version, one.path))
         versions = {package.version for package in near}
         counted += near
         if len(versions) > 1 and any(map(ships, near)):
-            problems[name] = _ambiguous(name, near)
+            problems[name] = _ambiguous(name, key, near, depend_in)
         elif len(versions) > 1:
-            notes.append(
-                f"npm:{name} is installed in several versions, equally near: {_listed(near)}; none ships skills"
-            )
+            notes.append(f"{key} is installed in several versions, equally near: {_listed(near)}; none ships skills")
         else:
-            notes += _passed_over(name, near[0], packages)
+            notes += _passed_over(key, near[0], packages)
     return Choice(counted=tuple(counted), notes=tuple(notes), problems=problems)
 
 
-def _passed_over(name: str, chosen: Installed, packages: Sequence[Installed]) -> list[str]:
+def _passed_over(key: str, chosen: Installed, packages: Sequence[Installed]) -> list[str]:
     """Say which version counts and over which others."""
     others = sorted((one for one in packages if one.version != chosen.version), key=lambda one: (one.version, one.path))
     if not others:
         return []
-    return [f"npm:{name} {chosen.version} in {chosen.path} counts, as the nearest; not {_listed(others)}"]
+    return [f"{key} {chosen.version} in {chosen.path} counts, as the nearest; not {_listed(others)}"]
 
 
-def _ambiguous(name: str, near: Sequence[Installed]) -> Problem:
+def _ambiguous(name: str, key: str, near: Sequence[Installed], depend_in: str) -> Problem:
     return Problem(
         code=Code.AMBIGUOUS_PROVIDER,
-        message=f"npm:{name} is installed in several versions, equally near: {_listed(near)}",
-        hint=f"make {name} a dependency of the project's own package.json, or name its version in agent-skills.toml",
+        message=f"{key} is installed in several versions, equally near: {_listed(near)}",
+        hint=f"make {name} a dependency of the project's own {depend_in}, or name its version in agent-skills.toml",
         severity=Severity.WARNING,
-        provider=f"npm:{name}",
+        provider=key,
     )
 
 

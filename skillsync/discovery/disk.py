@@ -1,4 +1,4 @@
-"""What the npm ecosystem reads: directories and dependency files, where unreadable is never the same as absent.
+"""What an ecosystem reads: directories and dependency files, where unreadable is never the same as absent.
 
 Invariants: reads only; all paths are absolute; what is there and can't be read ends the reading.
 """
