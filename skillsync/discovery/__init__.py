@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillsync.discovery import cargo as crates
 from skillsync.discovery.gem import ecosystem as gems
 from skillsync.discovery.npm import ecosystem as node_packages
 from skillsync.discovery.pypi import ecosystem as distributions
@@ -17,6 +18,7 @@ ECOSYSTEMS: Mapping[str, Ecosystem] = {
     gems.NAME: gems,
     distributions.NAME: distributions,
     node_packages.NAME: node_packages,
+    crates.NAME: crates,
 }
 
 
