@@ -12,7 +12,7 @@ from skillsync.cli.overview import overview
 from skillsync.cli.report import Report
 
 if TYPE_CHECKING:
-    from skillsync.cli.overview import Shelf
+    from skillsync.cli.overview import Row, Shelf
     from skillsync.cli.report import Json
 
 
@@ -20,7 +20,7 @@ def run(project: str, *, verify: bool, outside: bool, python: str | None) -> Rep
     """List providers, their skills and states; with `verify`, every skill is read and hashed."""
     found, shelves, problems = overview(project, verify=verify, outside=outside, python=python)
     rows = [
-        (row.name, row.status.value, f"{shelf.key} {shelf.version}", _shortened(report.one_line(row.description)))
+        (row.name, row.status.value, _provider(shelf, row), _shortened(report.one_line(row.description)))
         for shelf in shelves
         for row in shelf.rows
     ]
@@ -45,6 +45,14 @@ def run(project: str, *, verify: bool, outside: bool, python: str | None) -> Rep
     )
 
 
+def _provider(shelf: Shelf, row: Row) -> str:
+    """Name the version that the state is about, and the one that is installed if that is another."""
+    version = row.locked_version or shelf.version
+    if not shelf.is_installed:
+        return f"{shelf.key} {version} (package not found)"
+    return f"{shelf.key} {version}" + (f" ({shelf.version} is installed)" if version != shelf.version else "")
+
+
 _WIDTH = 60  # of a description in the table; `show` has all of it
 
 
@@ -59,7 +67,13 @@ def _shelf_json(shelf: Shelf) -> Json:
         "version": shelf.version,
         "admitted": shelf.admitted,
         "skills": [
-            {"name": row.name, "description": row.description, "hash": row.hash, "state": row.status.value}
+            {
+                "name": row.name,
+                "description": row.description,
+                "hash": row.hash,
+                "locked_version": row.locked_version,
+                "state": row.status.value,
+            }
             for row in shelf.rows
         ],
     }

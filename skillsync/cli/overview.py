@@ -30,24 +30,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One skill of one provider. `provider` is None where only the lock still knows it."""
+    """One skill of one provider. `provider` is None where only the lock still knows it.
+
+    `hash` and `locked_version` are the lock's: the provider's copy may be of another version by now.
+    """
 
     name: str
     description: str
     hash: str | None
+    locked_version: str | None
     status: Status
     provider: Provider | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shelf:
-    """A provider and its skills."""
+    """A provider and its skills; one that is not installed has the locked version."""
 
     ecosystem: str
     name: str
     version: str
     admitted: bool
     rows: tuple[Row, ...]
+    is_installed: bool = True
 
     @property
     def key(self) -> str:
@@ -135,6 +140,7 @@ def _candidate_rows(
             name=skill.name,
             description=skill.description,
             hash=locked.hash if locked and is_pinned else None,
+            locked_version=provider.version if provider and is_pinned else None,
             status=state,
             provider=candidate.provider,
         )
@@ -146,7 +152,13 @@ def _with_locked(
     """Add the skills that only the lock still has."""
     known = {row.name for row in shelf.rows} if shelf else set()
     rows = tuple(
-        Row(name=skill.name, description="", hash=skill.hash, status=statuses[skill.name])
+        Row(
+            name=skill.name,
+            description="",
+            hash=skill.hash,
+            locked_version=provider.version,
+            status=statuses[skill.name],
+        )
         for skill in provider.skills
         if skill.name not in known
     )
@@ -157,4 +169,5 @@ def _with_locked(
         version=shelf.version if shelf else provider.version,
         admitted=shelf.admitted if shelf else manifest.rules is None or len(rules) == 1,
         rows=tuple(sorted((*(shelf.rows if shelf else ()), *rows), key=lambda row: row.name)),
+        is_installed=shelf is not None,
     )

@@ -200,7 +200,10 @@ def not_admitted_lines(candidates: Iterable[Candidate]) -> Iterator[str]:
         package = candidate.choice.package
         skills = ", ".join(skill.name for skill in candidate.provider.skills)
         yield printable(f"not admitted: {candidate.key} {package.version} ({skills})")
-        yield printable(f'  to admit it, add under [providers.{package.ecosystem}]: "{package.name}" = "*"')
+        if candidate.choice.refusing:
+            yield printable(f"  `{candidate.choice.refusing.key}` admits `{candidate.choice.refusing.requirement}`")
+        else:
+            yield printable(f'  to admit it, add under [providers.{package.ecosystem}]: "{package.name}" = "*"')
 
 
 def not_admitted_json(candidates: Iterable[Candidate]) -> list[Json]:

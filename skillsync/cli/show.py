@@ -85,10 +85,14 @@ def _lines(shelf: Shelf, row: Row, copy: _Copy | None) -> Iterator[str]:
     yield report.printable(f"  provider     {shelf.key} {shelf.version}")
     yield report.printable(f"  path         {copy.path if copy else 'no copy that can be shown is installed'}")
     yield report.printable(f"  description  {report.one_line(row.description)}")
-    yield f"  locked       {row.hash or 'no'}"
+    yield report.printable(f"  locked       {f'{row.hash}, version {row.locked_version}' if row.hash else 'no'}")
     if copy is None:
         return
     yield f"  provider has {copy.snapshot.hash or 'an unsafe skill'}"
+    if row.hash and row.hash != copy.snapshot.hash:
+        yield report.printable(
+            f"  NOT LOCKED: all that follows is of {shelf.version}, as `skillsync lock` would take it"
+        )
     yield "  files"
     for path, entry in sorted(copy.snapshot.tree.items()):
         if isinstance(entry, File):
@@ -109,6 +113,7 @@ def _json(shelf: Shelf, row: Row, copy: _Copy | None) -> Json:
         "name": row.name,
         "provider": shelf.key,
         "version": shelf.version,
+        "locked_version": row.locked_version,
         "state": row.status.value,
         "description": row.description,
         "path": copy.path if copy else None,

@@ -22,10 +22,14 @@ EVERYTHING = Rule(key="", pattern="*", requirement="*", meets=lambda _version: T
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The version of a package that counts, with all its variants, and the rule that admits it (None: nothing does)."""
+    """The version of a package that counts, with all its variants, and the rule that admits it (None: nothing does).
+
+    `refusing` is the rule for a package of that name which doesn't admit this version.
+    """
 
     variants: tuple[Package, ...]
     rule: Rule | None
+    refusing: Rule | None = None
 
     @property
     def package(self) -> Package:
@@ -95,19 +99,12 @@ def _choice(
         variants = _highest(admitted, ecosystem)
         settled = len({package.version for package in admitted}) < len({package.version for package in packages})
         return Choice(variants=_without_doubt(variants) if settled else variants, rule=rules[0]), []
-    choice = Choice(variants=_highest(packages, ecosystem), rule=None)
-    if not rules or not rules[0].is_exact:
+    refusing = next(iter(rules), None)
+    choice = Choice(variants=_highest(packages, ecosystem), rule=None, refusing=refusing)
+    if refusing is None or not refusing.is_exact:
         return choice, []
     versions = ", ".join(dict.fromkeys(package.version for package in packages))
-    return choice, [
-        Problem(
-            code=Code.VERSION_NOT_ADMITTED,
-            message=f"{choice.package.key} is installed at {versions}; {FILE_NAME} admits `{rules[0].requirement}`",
-            hint=f"change `{rules[0].key}` in {FILE_NAME}, or install a version that it admits",
-            provider=choice.package.key,
-            path=FILE_NAME,
-        )
-    ]
+    return choice, [version_not_admitted(choice.package.key, versions, refusing)]
 
 
 def _without_doubt(variants: tuple[Package, ...]) -> tuple[Package, ...]:
@@ -142,6 +139,17 @@ def missing_provider(key: str, needed_by: str, ecosystem: Ecosystem) -> Problem:
         message=f"{key} is not installed, and {needed_by} names it",
         hint=f"run `{ecosystem.INSTALL}`, or take the name out",
         provider=key,
+    )
+
+
+def version_not_admitted(key: str, versions: str, rule: Rule) -> Problem:
+    """Say that a rule of the manifest is for a package and for none of its installed versions."""
+    return Problem(
+        code=Code.VERSION_NOT_ADMITTED,
+        message=f"{key} is installed at {versions}; {FILE_NAME} admits `{rule.requirement}`",
+        hint=f"change `{rule.key}` in {FILE_NAME}, or install a version that it admits",
+        provider=key,
+        path=FILE_NAME,
     )
 
 

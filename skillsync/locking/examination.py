@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillsync.errors import Code, Problem, Severity
-from skillsync.locking.choice import Candidate, manifest_problem
+from skillsync.locking.choice import Candidate, manifest_problem, version_not_admitted
 from skillsync.locking.manifest import FILE_NAME, Manifest, is_pattern, matches
 from skillsync.locking.pins import Pinned, raised
 
@@ -26,11 +26,14 @@ def examine(candidates: Sequence[Candidate], manifest: Manifest, pinned: Pinned)
         problems += _about_package(candidate)
         for provider in candidate.providers:
             for skill in provider.skills:
-                problems += raised(skill.problems, skill, candidate, pinned)
+                # What is valid and not admitted is nobody's business here.
+                if not skill.is_valid or (candidate.choice.rule and candidate.choice.rule.admits(skill.name)):
+                    problems += raised(skill.problems, skill, candidate, pinned)
         problems += _about_rule(candidate)
+        problems += _about_version(candidate, pinned)
         problems += _hollow(candidate, pinned)
     problems += _unmatched(candidates, manifest)
-    problems += _duplicates(candidates)
+    problems += _duplicates(candidates, pinned)
     return list(dict.fromkeys(problems))
 
 
@@ -82,6 +85,17 @@ def _about_rule(candidate: Candidate) -> Iterator[Problem]:
                 yield _no_such_skill(text, f"{rule.key}.{name}", candidate, strict=name == "skills")
 
 
+def _about_version(candidate: Candidate, pinned: Pinned) -> Iterator[Problem]:
+    """Yield what a pattern is for and whose version it doesn't admit; an exact name has its own problem already.
+
+    An update of the package must not take away in silence what was approved: then it is an error.
+    """
+    choice = candidate.choice
+    if choice.refusing and not choice.refusing.is_exact and candidate.provider.skills:
+        problem = version_not_admitted(candidate.key, choice.package.version, choice.refusing)
+        yield problem if candidate.key in pinned else replace(problem, severity=Severity.WARNING)
+
+
 def _no_such_skill(text: str, key: str, candidate: Candidate, *, strict: bool) -> Problem:
     message = f"`{key}`: {candidate.key} {candidate.choice.package.version} ships no skill `{text}`"
     if is_pattern(text):
@@ -103,10 +117,9 @@ def _skill_not_found(message: str, candidate: Candidate, skill: str | None, seve
 
 
 def _unmatched(candidates: Sequence[Candidate], manifest: Manifest) -> Iterator[Problem]:
-    """Yield the patterns that admit no provider."""
-    used = {
-        candidate.choice.rule.key for candidate in candidates if candidate.choice.rule and candidate.provider.skills
-    }
+    """Yield the patterns that are for no provider."""
+    shipping = [candidate.choice for candidate in candidates if candidate.provider.skills]
+    used = {rule.key for choice in shipping for rule in (choice.rule, choice.refusing) if rule}
     for rules in (manifest.rules or {}).values():
         for rule in rules:
             if not rule.is_exact and rule.key not in used:
@@ -119,8 +132,11 @@ def _unmatched(candidates: Sequence[Candidate], manifest: Manifest) -> Iterator[
                 )
 
 
-def _duplicates(candidates: Sequence[Candidate]) -> Iterator[Problem]:
-    """Yield the names that are shipped twice. Packaging spec, section 8: never select one implicitly."""
+def _duplicates(candidates: Sequence[Candidate], pinned: Pinned) -> Iterator[Problem]:
+    """Yield the names that are shipped twice. Packaging spec, section 8: never select one implicitly.
+
+    The hint leaves out one that is new, not the one that was approved.
+    """
     owners: dict[str, dict[str, Candidate]] = {}
     for candidate in sorted(candidates, key=lambda candidate: candidate.key):
         places: dict[str, list[str]] = {}
@@ -131,11 +147,12 @@ def _duplicates(candidates: Sequence[Candidate]) -> Iterator[Problem]:
     for name, sharing in sorted(owners.items()):
         if len(sharing) > 1:
             found = tuple(sharing.values())
+            new = [one for one in found if name not in pinned.get(one.key, ())]
             yield Problem(
                 code=Code.DUPLICATE_SKILL,
                 message=f"the skill {name} is shipped by "
                 + " and by ".join(f"{one.key} {one.choice.package.version}" for one in found),
-                hint=exclusion(found[-1].choice.package, name),
+                hint=exclusion((new or found)[-1].choice.package, name),
                 skill=name,
                 provider=found[0].key,
             )

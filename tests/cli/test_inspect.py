@@ -190,6 +190,23 @@ def test_no_control_or_bidirectional_character_of_a_package_is_printed(project: 
         assert all(line.isprintable() for line in (result.out + result.err).splitlines())
 
 
+def test_what_is_installed_and_what_is_locked_are_told_apart(project: Project) -> None:
+    project.done("lock")
+    project.done("sync")
+    digest = projects.recomputed(project.gem_root("sus") / "skills/testing")
+    project.gem("sus", "2.0.0", "testing", files={"skills/testing/SKILL.md": skill("testing", "Two.\n")})
+    listed = project.done("list")
+    assert "gem:sus 1.0.0 (2.0.0 is installed)" in listed.out
+    shelves = project.done("list", "--format", "json").json["providers"]
+    shelf = next(one for one in shelves if one["name"] == "sus")
+    assert (shelf["version"], shelf["skills"][0]["locked_version"]) == ("2.0.0", "1.0.0")
+    lines = project.done("show", "testing").out.splitlines()
+    assert f"  locked       {digest}, version 1.0.0" in lines
+    assert "  NOT LOCKED: all that follows is of 2.0.0, as `skillsync lock` would take it" in lines
+    project.uninstall("sus")
+    assert "gem:sus 1.0.0 (package not found)" in project.run("list").out
+
+
 def test_a_skill_is_shown_with_its_files_and_its_text(project: Project) -> None:
     project.change("sus", {"skills/testing/scripts/run": "#!/bin/sh\n", "skills/testing/a.md": "1"})
     directory = project.gem_root("sus") / "skills/testing"
@@ -202,7 +219,7 @@ def test_a_skill_is_shown_with_its_files_and_its_text(project: Project) -> None:
         "  provider     gem:sus 1.0.0",
         "  path         skills/testing",
         "  description  About testing.",
-        f"  locked       {digest}",
+        f"  locked       {digest}, version 1.0.0",
         f"  provider has {digest}",
         "  files",
         "    SKILL.md  61 bytes",

@@ -36,8 +36,8 @@ ROWS: dict[str, tuple[set[str], set[str]]] = {  # what a row always has, and wha
     "problems": ({"code", "severity", "message"}, {"hint", "skill", "provider", "path", "line", "column"}),
 }
 PROVIDER = {"ecosystem", "name", "version", "admitted", "skills"}
-LISTED = {"name", "description", "hash", "state"}
-SHOWN = {"name", "provider", "version", "state", "description", "path", "hash", "files", "text"}
+LISTED = {"name", "description", "hash", "locked_version", "state"}
+SHOWN = {"name", "provider", "version", "locked_version", "state", "description", "path", "hash", "files", "text"}
 STATES = {
     "available",
     "locked",

@@ -63,9 +63,9 @@ def test_an_ecosystem_that_the_manifest_leaves_out_is_not_read(tmp_path: Path) -
 
 
 def test_an_unknown_ecosystem_is_an_error_that_names_the_known_ones(tmp_path: Path) -> None:
-    result = Project(tmp_path / "app").manifest('ecosystems = ["cargo"]\n').run("list")
+    result = Project(tmp_path / "app").manifest('ecosystems = ["nix"]\n').run("list")
     assert result.code == 2
-    assert "ecosystems[0]: `cargo` is not an ecosystem" in result.err
+    assert "ecosystems[0]: `nix` is not an ecosystem" in result.err
     assert "known here: gem" in result.err
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import builders
+import pytest
 from builders import candidate, found_skill, rules
 
 from skillsync.discovery.provider import Ignored
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from skillsync.discovery.provider import FoundSkill
     from skillsync.errors import Problem
     from skillsync.locking.choice import Candidate
+    from skillsync.locking.manifest import Rule
     from skillsync.locking.pins import Pinned
 
 PINNED: Pinned = {"gem:sus": frozenset({"broken"})}
@@ -30,6 +32,12 @@ def governed(text: str, key: str, *skills: str | FoundSkill) -> Candidate:
     """A provider with the rule that the manifest has for it."""
     ecosystem, _, name = key.partition(":")
     return candidate(key, *skills, rule=next(iter(rules(text).governing(ecosystem, name)), None))
+
+
+def refused(key: str, *skills: str, rule: Rule) -> Candidate:
+    """A provider whose version the rule for it doesn't admit."""
+    found = candidate(key, *skills, rule=None)
+    return replace(found, choice=replace(found.choice, refusing=rule))
 
 
 def severities(text: str, *skills: str | FoundSkill, pinned: Pinned | None = None) -> list[tuple[Code, Severity]]:
@@ -69,6 +77,12 @@ def test_what_is_merely_unusual_in_a_valid_skill_stays_a_warning() -> None:
     long = found_skill("gem:sus", "broken", warnings=("has a long description",))
     for text in ('[providers.gem]\nsus = { skills = ["broken"] }', '[providers.gem]\nsus = "*"'):
         assert severities(text, long, pinned=PINNED) == WARNING
+
+
+def test_what_is_unusual_in_a_skill_that_is_left_out_is_not_said() -> None:
+    long = found_skill("gem:sus", "broken", warnings=("has a long description",))
+    assert severities('[providers.gem]\nsus = { exclude = ["broken"] }', long) == []
+    assert severities("[providers.gem]", long) == []
 
 
 def test_one_broken_skill_hides_no_other() -> None:
@@ -180,6 +194,24 @@ def test_a_pattern_that_matches_no_provider_with_skills_is_a_warning() -> None:
     assert {(problem.code, problem.severity) for problem in problems} == {(Code.PATTERN_UNMATCHED, Severity.WARNING)}
 
 
+@pytest.mark.parametrize(
+    ("pinned", "severity"), [(PINNED, Severity.ERROR), ({"gem:bake": frozenset({"x"})}, Severity.WARNING)]
+)
+def test_a_pattern_whose_version_does_not_fit_says_so(pinned: Pinned, severity: Severity) -> None:
+    text = '[providers.gem]\n"s*" = "< 1"\n'
+    rule = rules(text).governing("gem", "sus")[0]
+    (problem,) = look(text, refused("gem:sus", "fine", rule=rule), pinned=pinned)
+    assert (problem.code, problem.severity) == (Code.VERSION_NOT_ADMITTED, severity)
+    assert problem.message == "gem:sus is installed at 1.0.0; agent-skills.toml admits `< 1`"
+    assert problem.hint == 'change `providers.gem."s*"` in agent-skills.toml, or install a version that it admits'
+
+
+def test_a_pattern_that_refuses_what_ships_no_skills_matches_nothing() -> None:
+    text = '[providers.gem]\n"s*" = "< 1"\n'
+    (problem,) = look(text, refused("gem:sus", rule=rules(text).governing("gem", "sus")[0]))
+    assert problem.code is Code.PATTERN_UNMATCHED
+
+
 # One name twice
 
 
@@ -197,6 +229,13 @@ def test_two_admitted_providers_of_one_skill_are_an_error_that_names_both_and_th
             "let all but one exclude it: in agent-skills.toml (`skillsync init` writes one with every provider), "
             'under [providers.pypi], change the entry to `"b" = { exclude = ["testing"] }`'
         )
+
+
+def test_the_way_out_keeps_what_was_approved() -> None:
+    found = (candidate("gem:a", "testing"), candidate("npm:b", "testing"), candidate("pypi:c", "testing"))
+    for owner, left_out in (("gem:a", "pypi"), ("pypi:c", "npm")):
+        (problem,) = look(None, *found, pinned={owner: frozenset({"testing"})})
+        assert f"under [providers.{left_out}]," in (problem.hint or "")
 
 
 def test_one_name_in_two_places_of_one_package_is_an_error_of_that_package_alone() -> None:

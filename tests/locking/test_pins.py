@@ -50,7 +50,8 @@ def test_an_environment_without_a_single_package_is_never_all_removed() -> None:
         (problem,) = gone(*read)
         assert (problem.code, problem.severity) == (Code.ENVIRONMENT_NOT_FOUND, Severity.ERROR)
         assert problem.message == "no gem package is installed, and gem:bake, gem:sus is pinned"
-        assert problem.hint == "run `install`"
+        gone_for_good = "if they are gone for good, remove agent-skills.lock and run `skillsync lock`"
+        assert problem.hint == f"run `install`; {gone_for_good}"
 
 
 def test_an_environment_of_another_ecosystem_does_not_stand_in() -> None:
