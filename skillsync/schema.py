@@ -192,6 +192,10 @@ class MalformedError(Exception):
 
 
 _CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: |$)", re.MULTILINE)
+# Each can begin something that the TOML parser keeps, in up to 250 bytes. A lock of 1,000 skills with
+# 20 files each has 85,000.
+_MARKS = "\n,=[{."
+_MOST_MARKS = 400_000
 _POSITION = re.compile(r" at line (\d+) column (\d+)$")
 
 
@@ -216,6 +220,8 @@ def toml(content: bytes) -> Table:
     import rtoml
 
     text = decode(content)
+    if sum(map(text.count, _MARKS)) > _MOST_MARKS:
+        raise MalformedError(f"it is made of more than {_MOST_MARKS} lines and values")
     try:
         return Table(rtoml.loads(text))
     except rtoml.TomlParsingError as error:

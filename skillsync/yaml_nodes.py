@@ -20,6 +20,7 @@ _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _RESOLVER: Any = yaml.resolver.Resolver()
 _MAX_DEPTH = 64
+_MAX_NODES = 100_000  # a registry has eight or ten for a skill
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _NULL_TAG = "tag:yaml.org,2002:null"
 _TEXT_TAG = "tag:yaml.org,2002:str"
@@ -135,6 +136,7 @@ class _Builder:
 
     root: Node | None = None
     place: tuple[int, int] = (1, 1)  # where the last event ended
+    _count: int = 0
     _open: list[Sequence | Mapping] = field(default_factory=list)
     _keys: list[Node | None] = field(default_factory=list)
 
@@ -171,6 +173,9 @@ class _Builder:
         self._keys.append(None)
 
     def _add(self, node: Node) -> None:
+        self._count += 1
+        if self._count > _MAX_NODES:
+            raise YamlError(f"more than {_MAX_NODES} keys and values", node.line, node.column)
         if not self._open:
             if self.root is not None:
                 raise YamlError("a second document begins", node.line, node.column)

@@ -148,6 +148,14 @@ def test_nesting_is_bounded(opening: str) -> None:
     assert "nest" in fault(f"a: {opening * 10_000}" if opening in "[{a: " else opening * 10_000).reason
 
 
+def test_the_number_of_keys_and_values_is_bounded() -> None:
+    root = compose("- a\n" * 99_999)
+    assert isinstance(root, Sequence)
+    assert len(root.items) == 99_999
+    found = fault("- a\n" * 100_000)
+    assert (found.reason, found.line) == ("more than 100000 keys and values", 100_000)
+
+
 def test_nesting_up_to_the_bound_is_read() -> None:
     root = compose("a: " + "[" * 63 + "]" * 63)
     assert root is not None

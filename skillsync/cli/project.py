@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from skillsync.locking.manifest import Manifest
     from skillsync.schema import Place
 
-_MANIFEST_LIMIT = 4 * 1024 * 1024
-_LOCK_LIMIT = 256 * 1024 * 1024
+_MANIFEST_LIMIT = 256 * 1024
+_LOCK_LIMIT = 8 * 1024 * 1024  # 1,000 skills of 20 files take 2.2 MiB
 
 
 def find(directory: str | None) -> str:

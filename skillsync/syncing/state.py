@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from skillsync.syncing.registry import Registry
     from skillsync.syncing.target import Target
 
-_LIMIT = 16 * 1024 * 1024
+_LIMIT = 3 * 1024 * 1024  # of 1,000 skills, the registry has 160 KiB
 _TRIES = 100
 _PAUSE = 0.05  # seconds, for a run that is at work
 # Another tool's registry; what it owns is no more ours than a person's.

@@ -372,14 +372,14 @@ class Machine(RuleBasedStateMachine):
 
     @rule(
         force=st.booleans(),
-        shipped=st.none() | st.tuples(_names, _pieces),
+        shipped=st.none() | st.tuples(_names, _pieces, st.booleans()),
         at=_calls,
         error=_errors,
         after=st.booleans(),
     )
     def sync_that_ends_early(
         self,
-        shipped: tuple[str, Pieces] | None,
+        shipped: tuple[str, Pieces, bool] | None,
         at: int | str,
         error: type[BaseException],
         *,
@@ -388,8 +388,10 @@ class Machine(RuleBasedStateMachine):
     ) -> None:
         self._recover()
         if shipped is not None:
-            name, pieces = shipped
+            name, pieces, is_used = shipped
             self.ship(name, "gem:sus", "4", pieces, is_locked=True)
+            if is_used and disk(self.installed / name) is not None:
+                self.edit(name, ".venv/lib", "mine")
         before, verdicts = self._target(), self.verdicts()
         refused = self.is_refused(verdicts, force=force)
         was = {name: disk(self.installed / name) for name in NAMES}

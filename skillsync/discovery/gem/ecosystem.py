@@ -30,7 +30,7 @@ MARKERS: Final = ("Gemfile", "gems.rb", "Gemfile.lock", "gems.locked", "*.gemspe
 
 _MARKERS = frozenset({*bundler.GEMFILES, *map(bundler.lock_name, bundler.GEMFILES)})
 _PLACES = ("skills",)
-_DEPENDENCY_FILE_LIMIT = 16 * 1024 * 1024
+_DEPENDENCY_FILE_LIMIT = 512 * 1024  # a lock of 1,000 gems takes some 60 KiB
 _CONFIG_LIMIT = 1024 * 1024
 _LISTED = 5
 _SET_HOME = f"run `{INSTALL}`, or set GEM_HOME to the directory that gems are installed into"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 FILE_NAME: Final = "package.json"
-LIMIT: Final = 4 * 1024 * 1024
+LIMIT: Final = 3 * 1024 * 1024
 
 _DEPENDENCIES = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 _UNVERSIONED = "0.0.0"  # what pnpm and yarn take a package for that gives no version, which only a local one can do

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from skillsync.discovery.pypi.metadata import Direct, Identity
 
-_RECORD_LIMIT = 64 * 1024 * 1024
+_RECORD_LIMIT = 6 * 1024 * 1024  # 50,000 files of a hundred bytes each
+_RECORD_LINES = 150_000
 _SMALL = 1024 * 1024
 _DIST_INFO = ".dist-info"
 _EGG_INFO = ".egg-info"
@@ -117,6 +118,8 @@ def _record(directory: str, *, parse: bool) -> _Recorded:
         content = read_file(f"{directory}/RECORD", _RECORD_LIMIT, follow=True)
         if not content:  # a RECORD lists itself at least
             return _NO_RECORD if content is None else (None, "has an empty RECORD", ())
+        if content.count(b"\n") + content.count(b"\r") > _RECORD_LINES:
+            return None, f"has a RECORD that can't be read (it has more than {_RECORD_LINES} lines)", ()
         files = record.parse(content.decode()) if parse or record.concerns_skills(content) else {}
         return files, None, record.top_level(content)
     except UnicodeDecodeError:

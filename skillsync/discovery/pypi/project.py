@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 PYPROJECT = "pyproject.toml"
-_LIMIT = 64 * 1024 * 1024
+_LIMIT = 8 * 1024 * 1024
 _INCLUDED = 100  # requirements files that are read, at most
 
 

@@ -225,7 +225,7 @@ class TestUnreadable:
             "control": "its name `a\x1b[31m` is not one that npm allows",
             "deep": "it is nested too deeply",
             "directory": "it is a directory",
-            "huge": "it is larger than 4096 KiB",
+            "huge": "it is larger than 3072 KiB",
             "list": "it is not a JSON object",
             "no-json": "it is not JSON: Expecting value",
             "path": "its name `../../etc` is not one that npm allows",

@@ -238,6 +238,7 @@ def test_rows_that_lead_elsewhere_are_nobodys(world: World) -> None:
         ({"foo_bar-1.0.dist-info/METADATA": "", "foo_bar-1.0.dist-info/RECORD": b""}, "foo_bar"),
         ({"foo_bar-1.0.dist-info/METADATA": "", "foo_bar-1.0.dist-info/RECORD/x": "x"}, "foo_bar"),
         ({"foo_bar-1.0.dist-info/METADATA": "", "foo_bar-1.0.dist-info/RECORD": '"skills/'}, "foo_bar"),
+        ({"foo_bar-1.0.dist-info/METADATA": "", "foo_bar-1.0.dist-info/RECORD": "a,,\n" * 150_001}, "foo_bar"),
     ],
 )
 def test_without_a_record_skills_are_looked_for_beside_the_packages(
