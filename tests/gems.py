@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # What would make a tool's answer depend on whoever runs the tests.
-_PERSONAL = ("GEM_", "BUNDLE_", "BUNDLER_", "RUBY", "GIT_", "XDG_")
+_PERSONAL = ("GEM_", "BUNDLE_", "BUNDLER_", "RUBY", "CARGO_", "GIT_", "XDG_")
 
 
 def skill(name: str, text: str = "Text.\n") -> str:

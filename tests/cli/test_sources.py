@@ -117,8 +117,8 @@ def test_an_ecosystem_that_this_version_does_not_know_is_missed_only_for_what_ha
 ) -> None:
     project = Project(tmp_path / "app").gem("a", "1.0.0", "one")
     project.done("lock")
-    project.write({LOCK: project.read(LOCK).replace('"gem"', '"cargo"')})
+    project.write({LOCK: project.read(LOCK).replace('"gem"', '"hex"')})
     result = project.run("sync")
     assert result.code == 3
-    assert "error[missing-provider]: one can't be written: cargo:a 1.0.0 is locked and not installed" in result.err
+    assert "error[missing-provider]: one can't be written: hex:a 1.0.0 is locked and not installed" in result.err
     assert "hint: upgrade skillsync" in result.err

@@ -244,7 +244,7 @@ def test_a_name_that_another_ecosystem_has_too_is_another_provider() -> None:
 
 
 def test_an_ecosystem_that_is_not_known_is_kept() -> None:
-    lock = Lockfile(providers=(locked("cargo:sus", "a"),))
+    lock = Lockfile(providers=(locked("hex:sus", "a"),))
     assert parse(dump(lock)) == lock
 
 

@@ -128,9 +128,9 @@ def test_a_value_of_a_wrong_type_refuses_the_whole_file_and_is_named(text: str, 
 
 
 def test_an_ecosystem_that_does_not_exist_is_an_error() -> None:
-    assert fault('ecosystems = ["gem", "cargo"]') == (
+    assert fault('ecosystems = ["gem", "hex"]') == (
         "ecosystems[1]",
-        "`cargo` is not an ecosystem",
+        "`hex` is not an ecosystem",
         "known here: gem, pypi, npm",
     )
 

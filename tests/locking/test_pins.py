@@ -102,10 +102,10 @@ def test_each_ecosystem_is_looked_at_by_itself() -> None:
 
 
 def test_an_ecosystem_that_this_skillsync_does_not_know_is_never_all_removed() -> None:
-    pinned: Pinned = {"gem:sus": frozenset({"a"}), "cargo:x": frozenset({"b"})}
+    pinned: Pinned = {"gem:sus": frozenset({"a"}), "hex:x": frozenset({"b"})}
     read = environment(package("gem:sus"))
     (problem,) = gone(read, pinned=pinned)
     assert (problem.code, problem.severity) == (Code.ENVIRONMENT_NOT_FOUND, Severity.ERROR)
-    assert problem.message == "this skillsync does not know the ecosystem cargo, and cargo:x is pinned"
-    assert problem.hint == "upgrade skillsync, or leave cargo out with `ecosystems` in agent-skills.toml"
+    assert problem.message == "this skillsync does not know the ecosystem hex, and hex:x is pinned"
+    assert problem.hint == "upgrade skillsync, or leave hex out with `ecosystems` in agent-skills.toml"
     assert gone(read, text='ecosystems = ["gem"]', pinned=pinned) == []
