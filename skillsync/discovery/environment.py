@@ -109,7 +109,7 @@ class Ecosystem(Protocol):
 
     @property
     def INSTALL(self) -> str:  # noqa: N802
-        """What a person runs to install what is missing: `bundle install`."""
+        """What a person runs to install what is missing: `bundle install`. Of several installers, it names them all."""
 
     @property
     def MARKERS(self) -> tuple[str, ...]:  # noqa: N802

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["INSTALL", "MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
 
 NAME: Final = "npm"
-INSTALL: Final = "npm install"
+INSTALL: Final = "npm install (or pnpm, yarn, bun)"
 MARKERS: Final = (package_json.FILE_NAME,)
 
 _PLACES = ("skills", ".agents/skills")
@@ -145,7 +145,7 @@ def _two_kinds(project: Project, plug: str) -> Problem:
 def _not_installed(project: Project, named: frozenset[str]) -> NoEnvironment:
     top = project.upward[-1]
     where = "the project" if top == project.path else f"the project or above it, up to {shown(top)}"
-    return _none(f"there is no {NODE_MODULES} in {where}", f"run `{INSTALL}`", named)
+    return _none(f"there is no {NODE_MODULES} in {where}", f"run `{workspace.package_manager(project)} install`", named)
 
 
 def _none(message: str, hint: str, named: frozenset[str]) -> NoEnvironment:

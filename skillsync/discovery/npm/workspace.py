@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from skillsync.discovery import disk
 from skillsync.discovery.npm import package_json
-from skillsync.filesystem import Kind, upward_from
+from skillsync.filesystem import Kind, exists, upward_from
 from skillsync.schema import MalformedError
 from skillsync.yaml_nodes import Mapping as YamlMapping
 from skillsync.yaml_nodes import Scalar, Sequence, YamlError, compose
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PNPM_FILE: Final = "pnpm-workspace.yaml"
+_MANAGERS = {
+    "pnpm-lock.yaml": "pnpm",
+    PNPM_FILE: "pnpm",
+    "yarn.lock": "yarn",
+    "bun.lock": "bun",
+    "bun.lockb": "bun",
+    "package-lock.json": "npm",
+}
 _PNPM_LIMIT = 1024 * 1024
 _DEPTH = 32
 _ALTERNATIVES = 64
@@ -72,6 +80,17 @@ def locate(path: str) -> Project:
             )
     alone = {package: read.get(package, {})}
     return Project(path=path, package=package, root=package, members=(), upward=upward, described=alone)
+
+
+def package_manager(project: Project) -> str:
+    """Return the program that installs for a project: the one that its package.json names, else by the lock."""
+    for directory in dict.fromkeys((project.package, project.root)):
+        named = str(project.described[directory].get("packageManager")).partition("@")[0]
+        if named in _MANAGERS.values():
+            return named
+        if found := next((name for file, name in _MANAGERS.items() if exists(f"{directory}/{file}")), None):
+            return found
+    return "npm"
 
 
 def described(directory: str) -> Mapping[str, Any] | None:

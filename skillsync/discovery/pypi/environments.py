@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from skillsync.discovery.pypi.project import display, unreadable
 from skillsync.errors import UnreadableError
-from skillsync.filesystem import exists, is_directory, list_directory, read_file
+from skillsync.filesystem import exists, is_directory, list_directory, read_file, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -30,6 +30,7 @@ PROJECT_VARIABLE = "UV_PROJECT_ENVIRONMENT"
 ACTIVE_VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX")
 
 _CONFIG = "pyvenv.cfg"
+_UNSEARCHED = ("venv", "env")  # usual names of environments that no rule finds: they may be anything
 _SMALL = 64 * 1024
 # A directory of libraries or an interpreter: `python3.12`, `python3.14t`, `pypy3.11`.
 _VERSIONED = re.compile(r"(?:python|pypy|graalpy)(?P<version>[0-9]+\.[0-9]+)t?")
@@ -41,7 +42,7 @@ _ASK = "import sys; sys.stdout.write(sys.executable)"
 class NotFoundError(Exception):
     """There is no environment to read; its text says where was looked, `hint` is the step that helps."""
 
-    def __init__(self, message: str, hint: str = "create one, for instance with `uv sync`") -> None:
+    def __init__(self, message: str, hint: str) -> None:
         """Take the message and the hint."""
         super().__init__(message)
         self.hint = hint
@@ -57,29 +58,52 @@ def find(project: Project, environ: Mapping[str, str], python: str | None) -> tu
         return _named(project, os.path.abspath(python), environ)
     if given := environ.get(PROJECT_VARIABLE):
         # uv: relative to the workspace's root.
-        return _required(project, posixpath.normpath(posixpath.join(project.workspace.root, given)), PROJECT_VARIABLE)
+        prefix = posixpath.normpath(posixpath.join(project.workspace.root, given))
+        return _required(project, prefix, PROJECT_VARIABLE, f"{_create(project)}, or unset {PROJECT_VARIABLE}")
     for directory in project.searched:
         if exists(path := f"{directory}/{VENV}"):
-            return _required(project, _redirected(project, path), display(project.path, path))
+            return _required(project, _redirected(project, path), display(project.path, path), _create(project))
     for variable in ACTIVE_VARIABLES:
         if given := environ.get(variable):
-            return _required(project, posixpath.normpath(posixpath.join(project.path, given)), variable)
+            prefix = posixpath.normpath(posixpath.join(project.path, given))
+            return _required(project, prefix, variable, f"{_create(project)}, or unset {variable}")
     last = project.searched[-1]
     where = display(project.path, VENV) if last == project.path else f"{VENV} from the project up to {last}"
     variables = ", ".join((PROJECT_VARIABLE, *ACTIVE_VARIABLES[:-1]))
     raise NotFoundError(
         f"there is no Python environment: looked for {where}; {variables} and {ACTIVE_VARIABLES[-1]} are not set",
-        "create one, for instance with `uv sync`, or activate one",
+        _name_or_create(project),
     )
 
 
-def _required(project: Project, prefix: str, named_by: str) -> tuple[str, ...]:
+def _create(project: Project) -> str:
+    """Say how an environment comes to be, with the project's own installer; pip makes none itself."""
+    if project.install.startswith("pip "):
+        return f"create one, for instance with `python3 -m venv {VENV}` and `{VENV}/bin/{project.install}`"
+    return f"create one, for instance with `{project.install}`"
+
+
+def _name_or_create(project: Project) -> str:
+    """Say how to name the environment that is there under another name, or how to create one."""
+    for path in (f"{directory}/{name}" for directory in project.searched for name in _UNSEARCHED):
+        if exists(f"{path}/{_CONFIG}"):
+            return f"`--python {_typed(path)}` names the environment that is there; or activate it"
+    return f"{_create(project)}, activate one, or name one with `--python DIR`"
+
+
+def _typed(path: str) -> str:
+    """Return a path as a person would type it: relative to where they are, unless that leads upward."""
+    relative = os.path.relpath(path)
+    return shown(path if relative.startswith("..") else relative)
+
+
+def _required(project: Project, prefix: str, named_by: str, hint: str) -> tuple[str, ...]:
     """Return the directories of an environment that somebody named. Raises NotFoundError if there are none."""
     found = sites(project, prefix)
     if not found:
-        shown = display(project.path, prefix)
-        by = "" if shown == named_by else f", which {named_by} names,"
-        raise NotFoundError(f"{shown}{by} {_why_not(project, prefix)}")
+        where = display(project.path, prefix)
+        by = "" if where == named_by else f", which {named_by} names,"
+        raise NotFoundError(f"{where}{by} {_why_not(project, prefix)}", hint)
     return found
 
 
@@ -92,16 +116,23 @@ def _why_not(project: Project, prefix: str) -> str:
 def _named(project: Project, path: str, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the directories of the environment or the interpreter that the person named."""
     if not exists(path) or _checked(project, path, is_directory):
-        return _required(project, path, display(project.path, path))
+        return _required(project, path, display(project.path, path), _hint_for(path))
     found = _of_interpreter(project, path)
     if not found and (answer := _executable(path, project.path, environ)):
         found = _of_interpreter(project, answer)
     if not found:
-        shown = display(project.path, path)
+        where = display(project.path, path)
         raise NotFoundError(
-            f"{shown} is no interpreter whose site-packages could be found", "name the environment's directory"
+            f"{where} is no interpreter whose site-packages could be found", "name the environment's directory"
         )
     return found
+
+
+def _hint_for(path: str) -> str:
+    """Say what to name instead of a path that is no environment; it is often the `bin` in one."""
+    if exists(path) and posixpath.basename(path) == "bin":
+        return f"name the directory above it: `--python {_typed(posixpath.dirname(path))}`"
+    return f"`--python` takes the path of an environment, such as `{VENV}`, or of an interpreter in one"
 
 
 def _of_interpreter(project: Project, path: str) -> tuple[str, ...]:
@@ -139,9 +170,9 @@ def _redirected(project: Project, path: str) -> str:
     content = _checked(project, path, _small)
     target = (content or b"").decode(errors="surrogateescape").strip()
     if not target or "\0" in target or "\n" in target:
-        shown = display(project.path, path)
+        where = display(project.path, path)
         reason = "leads to nothing" if content is None else "is a file that does not hold the path of an environment"
-        raise NotFoundError(f"{shown} {reason}")
+        raise NotFoundError(f"{where} {reason}", _create(project))
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from skillsync.discovery.pypi.project import Project
 
 ECOSYSTEM = "pypi"
-INSTALL = "uv sync"
 _LISTED = 5
 
 
@@ -96,7 +95,7 @@ class _Reader:
         return Problem(
             code=Code.PACKAGE_UNREADABLE,
             message=message,
-            hint=f"run `{INSTALL}`, or reinstall the package",
+            hint=f"run `{self._project.install}`, or reinstall the package",
             severity=Severity.WARNING,
             provider=f"{ECOSYSTEM}:{name}" if name else None,
             path=inside(self._project.path, f"{self._site}/{entry}".rstrip("/")),

@@ -1,4 +1,4 @@
-"""What a project's own files say: its uv workspace, where its `.venv` may be, its name, and the distributions it names.
+"""What a project's own files say: its uv workspace, where its `.venv` may be, its name, dependencies and installer.
 
 Invariants: reads only; a file that is there and can't be read stops the command, since nothing can be concluded
 from it; nothing above the repository's root is looked at.
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 PYPROJECT = "pyproject.toml"
 _LIMIT = 8 * 1024 * 1024
 _INCLUDED = 100  # requirements files that are read, at most
+_LOCKS = {"uv.lock": "uv sync", "poetry.lock": "poetry install", "pdm.lock": "pdm install"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +52,17 @@ class Workspace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """The consuming project. `searched` are the directories that may hold its `.venv`, the nearest first."""
+    """The consuming project. `searched` are the directories that may hold its `.venv`, the nearest first.
+
+    `install` is the command that installs what it names.
+    """
 
     path: str
     workspace: Workspace
     searched: tuple[str, ...]
     name: str | None
     named: frozenset[str]
+    install: str
 
     def is_own(self, name: str, directory: str | None) -> bool:
         """Whether a distribution is the project itself or a member of its workspace, which are no providers.
@@ -104,7 +109,21 @@ def read(path: str) -> Project:
         searched=tuple(upward[: upward.index(last) + 1]),
         name=dependencies.project_name(table),
         named=dependencies.of_pyproject(table) | _locked(path, workspace.root) | _required(path),
+        install=_install(path, workspace.root, table),
     )
+
+
+def _install(path: str, root: str, table: Mapping[str, Any]) -> str:
+    """Return the command that fits the project's files. It is for a person to run: a wrong guess costs little."""
+    names = {*_listing(path), *(_listing(root) if root != path else ())}
+    if found := next((command for lock, command in _LOCKS.items() if lock in names), None):
+        return found
+    if _is_nested(table):
+        return _LOCKS["uv.lock"]
+    requirements = sorted(filter(is_requirements, _listing(path)), key=lambda name: (len(name), name))
+    if requirements:
+        return f"pip install -r {shown(requirements[0])}"
+    return "pip install ." if names & {PYPROJECT, "setup.py"} else "pip install"
 
 
 def _workspace(path: str, upward: Sequence[str]) -> Workspace:

@@ -8,6 +8,7 @@ import pytest
 from node_packages import link, write_package
 
 from skillsync import filesystem
+from skillsync.discovery.environment import NoEnvironment
 from skillsync.discovery.npm import ecosystem as npm
 from skillsync.discovery.npm import tree
 from skillsync.errors import Code, SkillsyncError
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
 
 def test_the_module_is_an_ecosystem() -> None:
     ecosystem: Ecosystem = npm
-    assert (ecosystem.NAME, ecosystem.INSTALL, ecosystem.MARKERS) == ("npm", "npm install", ("package.json",))
+    assert (ecosystem.NAME, ecosystem.INSTALL, ecosystem.MARKERS) == (
+        "npm",
+        "npm install (or pnpm, yarn, bun)",
+        ("package.json",),
+    )
     assert ecosystem.canonical("@Acme/Foo_Bar") == "@Acme/Foo_Bar"
     assert ecosystem.requirement("^1.2")("1.9.0")
     assert sorted(["0.10.0", "0.9.0"], key=npm.version_key) == ["0.9.0", "0.10.0"]
@@ -169,6 +174,30 @@ class TestAbsent:
         assert none.problem.message == "there is no node_modules in the project"
         assert none.problem.hint == "run `npm install`"
         assert none.named == {"a"}
+
+    @pytest.mark.parametrize(
+        ("files", "command"),
+        [
+            ({"pnpm-lock.yaml": ""}, "pnpm install"),
+            ({"yarn.lock": ""}, "yarn install"),
+            ({"bun.lock": ""}, "bun install"),
+            ({"bun.lockb": ""}, "bun install"),
+            ({"package-lock.json": "{}"}, "npm install"),
+            ({"package.json": '{"packageManager": "pnpm@9.1.0+sha512.00"}', "yarn.lock": ""}, "pnpm install"),
+            ({"package.json": '{"packageManager": "rm -rf /"}', "yarn.lock": ""}, "yarn install"),
+            ({"package.json": '{"packageManager": ["pnpm"]}'}, "npm install"),
+            ({"../pnpm-workspace.yaml": "packages: ['*']", "../package.json": "{}"}, "pnpm install"),
+            ({"../package.json": '{"workspaces": ["*"]}', "../yarn.lock": ""}, "yarn install"),
+        ],
+    )
+    def test_the_hint_names_the_projects_own_package_manager(
+        self, tmp_path: Path, files: dict[str, str], command: str
+    ) -> None:
+        gems.write_files(tmp_path, {".git/HEAD": "", "app/package.json": "{}"})
+        gems.write_files(tmp_path / "app", files)
+        none = npm.read(str(tmp_path / "app"), {})
+        assert isinstance(none, NoEnvironment)
+        assert none.problem.hint == f"run `{command}`"
 
     def test_above_the_project_is_looked_up_to_the_repositorys_root(self, world: World, tmp_path: Path) -> None:
         write_package(tmp_path / "node_modules/above", "above")

@@ -257,3 +257,50 @@ def test_what_can_not_be_read_is_not_absent(world: World, monkeypatch: pytest.Mo
     (problem,) = found.value.problems
     assert problem.code is Code.ENVIRONMENT_UNREADABLE
     assert problem.message == ".venv/local/lib can't be read: permission denied"
+
+
+def hint(world: World, python: str | None = None, **environ: str) -> str:
+    with pytest.raises(NotFoundError) as found:
+        world.find(python, **environ)
+    return found.value.hint
+
+
+def test_the_hint_fits_the_projects_installer(world: World) -> None:
+    other = "activate one, or name one with `--python DIR`"
+    venv = "create one, for instance with `python3 -m venv .venv` and `.venv/bin/pip install"
+    assert hint(world) == f"{venv} .`, {other}"
+    write_files(world.app, {"requirements.txt": ""})
+    assert hint(world) == f"{venv} -r requirements.txt`, {other}"
+    (world.app / ".venv").mkdir()
+    assert hint(world) == f"{venv} -r requirements.txt`"
+    write_files(world.app, {"uv.lock": ""})
+    assert hint(world, VIRTUAL_ENV="/gone") == "create one, for instance with `uv sync`"
+    (world.app / ".venv").rmdir()
+    assert hint(world) == f"create one, for instance with `uv sync`, {other}"
+    for name in ("VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT"):
+        assert hint(world, **{name: "/gone"}) == f"create one, for instance with `uv sync`, or unset {name}"
+
+
+@pytest.mark.parametrize("name", ["venv", "env"])
+def test_an_environment_of_another_name_is_named(world: World, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    (world.app / name).mkdir()
+    assert hint(world).startswith("create one")
+    site = world.venv(f"repo/app/{name}")
+    monkeypatch.chdir(world.app)
+    assert hint(world) == f"`--python {name}` names the environment that is there; or activate it"
+    assert world.find(name) == [site]
+    monkeypatch.chdir(world.tmp)
+    assert hint(world).startswith(f"`--python repo/app/{name}` ")
+    (world.app / "below").mkdir()
+    monkeypatch.chdir(world.app / "below")
+    assert hint(world).startswith(f"`--python {world.app}/{name}` ")
+
+
+def test_what_to_name_instead(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.venv("repo/app/.venv")
+    (world.app / ".venv/bin").mkdir()
+    monkeypatch.chdir(world.app)
+    assert hint(world, ".venv/bin") == "name the directory above it: `--python .venv`"
+    path = "`--python` takes the path of an environment, such as `.venv`, or of an interpreter in one"
+    for wrong in ("3.11", ".", "gone/bin"):
+        assert hint(world, wrong) == path

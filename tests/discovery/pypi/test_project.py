@@ -200,3 +200,25 @@ def test_globs(path: str, pattern: str, *, met: bool) -> None:
 
 def test_a_glob_takes_no_time() -> None:
     assert not projects.is_match(["a"] * 200, ["**", "a"] * 100 + ["b"])
+
+
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        ({"pyproject.toml": "", "uv.lock": "", "requirements.txt": ""}, "uv sync"),
+        ({"pyproject.toml": "[tool.uv]\ndev-dependencies = []\n"}, "uv sync"),
+        ({"pyproject.toml": "", "poetry.lock": ""}, "poetry install"),
+        ({"pyproject.toml": "", "pdm.lock": ""}, "pdm install"),
+        ({"pyproject.toml": "", "requirements.txt": "", "requirements-dev.txt": ""}, "pip install -r requirements.txt"),
+        ({"requirements-dev.txt": ""}, "pip install -r requirements-dev.txt"),
+        ({"pyproject.toml": ""}, "pip install ."),
+        ({"setup.py": ""}, "pip install ."),
+        ({"setup.cfg": ""}, "pip install"),
+        ({"../pyproject.toml": '[tool.uv.workspace]\nmembers = ["app"]\n', "../uv.lock": ""}, "uv sync"),
+        ({"../uv.lock": "", "setup.py": ""}, "pip install ."),
+    ],
+)
+def test_the_command_that_installs(tmp_path: Path, files: dict[str, str], command: str) -> None:
+    write_files(tmp_path, {".git/HEAD": "", "app/.venv/pyvenv.cfg": ""})
+    write_files(tmp_path / "app", files)
+    assert projects.read(str(tmp_path / "app")).install == command
