@@ -28,7 +28,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def without_bundle(tmp_path: Path) -> Project:
-    return Project(tmp_path / "app").write({"gems.rb": ""})
+    return Project(tmp_path / "app").write({"app.gemspec": ""})
 
 
 def problems(project: Project, *options: str) -> list[tuple[str, str, str]]:

@@ -70,7 +70,8 @@ def read(project: str, environ: Mapping[str, str]) -> Environment | NoEnvironmen
     if text is None and settings.value("BUNDLE_GEMFILE"):
         message = f"BUNDLE_GEMFILE names {_display(project, gemfile)}, and there is neither that file nor its lock"
         return _none(message, named, hint="unset BUNDLE_GEMFILE, or let it name the project's Gemfile")
-    return _unbundled(project, environ, ruby, named)
+    unlocked = () if text is None else (_unlocked(project, gemfile),)
+    return _unbundled(project, environ, ruby, named, unlocked)
 
 
 def _bundled(bundle: Bundle, ruby: Ruby, named: frozenset[str]) -> Environment | NoEnvironment:
@@ -109,7 +110,7 @@ def _bundled(bundle: Bundle, ruby: Ruby, named: frozenset[str]) -> Environment |
 
 
 def _unbundled(
-    project: str, environ: Mapping[str, str], ruby: Ruby, named: frozenset[str]
+    project: str, environ: Mapping[str, str], ruby: Ruby, named: frozenset[str], unlocked: tuple[Problem, ...]
 ) -> Environment | NoEnvironment:
     """Read every gem of the gem environment."""
     directories = gem_home.environment(ruby, project, environ)
@@ -117,7 +118,7 @@ def _unbundled(
     if not homes:
         return _none(_no_homes(project, directories), named, hint=_SET_HOME)
     packages: dict[str, Package] = {}
-    problems = []
+    problems = [*unlocked]
     for home in homes:
         for stub in gem_home.installed(home):
             if isinstance(stub, str):
@@ -207,6 +208,18 @@ def _package(name: str, version: str, root: str, source: str) -> Package:
 def _none(message: str, named: frozenset[str], *, hint: str = f"run `{INSTALL}`") -> NoEnvironment:
     problem = Problem(code=Code.ENVIRONMENT_NOT_FOUND, message=message, hint=hint)
     return NoEnvironment(ecosystem=NAME, problem=problem, named=named)
+
+
+def _unlocked(project: str, gemfile: str) -> Problem:
+    """Say that gems are read which the project may not use."""
+    lock = _display(project, bundler.lock_name(gemfile))
+    return Problem(
+        code=Code.ENVIRONMENT_UNREADABLE,
+        message=f"{_display(project, gemfile)} has no {lock}: every gem of the gem environment is read",
+        hint="run `bundle lock` or `bundle install`, so that the gems of the bundle are read alone",
+        severity=Severity.WARNING,
+        path=_inside(project, gemfile),
+    )
 
 
 def _no_homes(project: str, directories: Sequence[str]) -> str:

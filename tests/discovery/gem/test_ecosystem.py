@@ -632,6 +632,20 @@ class TestInstalledGems:
         world.write({"Gemfile": 'gem "a"\n# gem "b"\n'})
         assert world.read().named == {"a"}
 
+    @pytest.mark.parametrize(("gemfile", "lock"), [("Gemfile", "Gemfile.lock"), ("gems.rb", "gems.locked")])
+    def test_a_gemfile_without_a_lock_is_a_warning(self, world: World, gemfile: str, lock: str) -> None:
+        world.write({gemfile: ""})
+        (problem,) = world.read().problems
+        assert problem.message == f"{gemfile} has no {lock}: every gem of the gem environment is read"
+        assert problem.hint == "run `bundle lock` or `bundle install`, so that the gems of the bundle are read alone"
+        assert (problem.severity, problem.path) == (Severity.WARNING, gemfile)
+        world.lock(name=lock)
+        assert world.read().problems == ()
+
+    def test_without_a_gemfile_no_lock_is_missed(self, world: World) -> None:
+        world.write({"app.gemspec": ""})
+        assert world.read().problems == ()
+
 
 class TestWhichBundle:
     @pytest.fixture(autouse=True)
