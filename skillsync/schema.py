@@ -94,6 +94,11 @@ def suggestion(word: str, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(word, list(known), n=1)), None)
 
 
+def quoted(text: str) -> str:
+    """Return a text as TOML writes it."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 class Table:
     """A mapping with the key under which it stands; every getter raises InvalidError with the full key."""
 
@@ -107,7 +112,7 @@ class Table:
     def key(self, name: str) -> str:
         """Return the dotted key of a member, quoted as TOML would where it isn't a bare word."""
         bare = re.fullmatch(r"[A-Za-z0-9_-]+", name)
-        shown = name if bare else '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        shown = name if bare else quoted(name)
         return f"{self.path}.{shown}" if self.path else shown
 
     def only(self, known: Iterable[str]) -> None:
@@ -141,6 +146,10 @@ class Table:
         """Return a list of texts, or None if the key is missing."""
         if name not in self.data:
             return None
+        alone = self.data[name]
+        if isinstance(alone, str):
+            hint = f"{name} = [{quoted(alone)}]" if len(alone) <= _LONGEST_WORD else None
+            raise InvalidError(self.key(name), "must be a list of texts", hint)
         found = self._typed(name, list, "a list of texts")
         for index, item in enumerate(found):
             if not isinstance(item, str):
@@ -182,12 +191,15 @@ Place = tuple[int | None, int | None]  # line and column in a text, from 1, wher
 
 
 class MalformedError(Exception):
-    """A document whose text can't be read, and the place in it."""
+    """A document whose text can't be read, the place in it, and the mend if one is known."""
 
-    def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
-        """Take the reason and the place."""
+    def __init__(
+        self, reason: str, line: int | None = None, column: int | None = None, *, hint: str | None = None
+    ) -> None:
+        """Take the reason, the place and the mend."""
         super().__init__(reason)
         self.reason = reason
+        self.hint = hint
         self.place: Place = (line, column)
 
 
@@ -196,6 +208,7 @@ _CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: |$)", re.MULTILINE)
 # 20 files each has 85,000.
 _MARKS = "\n,=[{."
 _MOST_MARKS = 400_000
+_QUOTE = 'quote a name that holds anything but letters, digits, `-` and `_`: "@scope/*" = "*"'
 _POSITION = re.compile(r" at line (\d+) column (\d+)$")
 
 
@@ -228,4 +241,5 @@ def toml(content: bytes) -> Table:
         reason = str(error)
         found = _POSITION.search(reason)
         place = (int(found[1]), int(found[2])) if found else (None, None)
-        raise MalformedError(f"it is not TOML: {_POSITION.sub('', reason)}", *place) from None
+        hint = _QUOTE if "unquoted key" in reason else None
+        raise MalformedError(f"it is not TOML: {_POSITION.sub('', reason)}", *place, hint=hint) from None

@@ -55,7 +55,7 @@ def load_manifest(project: str) -> Manifest:
     except InvalidError as error:
         raise _error(Code.MANIFEST_INVALID, path, f"{error.key}: {error.reason}", error.hint or hint) from None
     except MalformedError as error:
-        raise _error(Code.MANIFEST_INVALID, path, error.reason, hint, error.place) from None
+        raise _error(Code.MANIFEST_INVALID, path, error.reason, error.hint or hint, error.place) from None
     except UnreadableError as error:
         raise _error(Code.MANIFEST_INVALID, path, str(error), hint) from None
 

@@ -128,7 +128,7 @@ def parse(content: bytes, ecosystems: Mapping[str, Ecosystem]) -> Manifest:
     return Manifest(
         ecosystems=known,
         targets=_targets(table),
-        rules=_providers(table.table("providers"), ecosystems) if "providers" in table.data else None,
+        rules=_providers(table.table("providers"), ecosystems, known) if "providers" in table.data else None,
         gitignore=table.flag("gitignore", default=True),
     )
 
@@ -158,8 +158,15 @@ def _targets(table: Table) -> tuple[str, ...]:
     return targets
 
 
-def _providers(table: Table, ecosystems: Mapping[str, Ecosystem]) -> dict[str, tuple[Rule, ...]]:
+def _providers(
+    table: Table, ecosystems: Mapping[str, Ecosystem], listed: Collection[str] | None
+) -> dict[str, tuple[Rule, ...]]:
+    """Read `[providers]`; `listed` is what `ecosystems` has, None where it isn't there."""
     table.only(ecosystems)
+    for name in table.data:
+        if listed is not None and name not in listed:
+            reason = f"nothing reads it: `ecosystems` leaves {name} out"
+            raise InvalidError(table.key(name), reason, f"add {name} to `ecosystems`, or take the table out")
     return {name: tuple(_rules(table.table(name), ecosystems[name])) for name in table.data}
 
 
@@ -192,6 +199,8 @@ def _rule(table: Table, name: str, ecosystem: Ecosystem) -> Rule:
             exclude=_skills(entry, "exclude") or (),
             path=_path(entry),
         )
+    if not isinstance(table.data[name], str | list):
+        raise InvalidError(key, "must be a version, a list of versions, or a table", 'write "*" for any version')
     requirement = _requirement(table, name)
     return Rule(key=key, pattern=pattern, requirement=requirement, meets=_meets(requirement, key, ecosystem))
 

@@ -307,3 +307,12 @@ def test_one_wrong_key_of_the_manifest_and_none_of_it_is_used(project: Project, 
         said, problem = refused(project, MANIFEST, command)
         assert key in said
         assert hint in str(problem["hint"])
+
+
+def test_a_name_that_is_not_quoted_is_hinted_at(project: Project) -> None:
+    project.write({MANIFEST: '[providers.npm]\n@tanstack/* = "*"\n'})
+    text, _ = refused(project, MANIFEST, "list")
+    assert "  hint: quote a name that holds anything but letters" in text
+    project.write({MANIFEST: "[providers"})
+    text, _ = refused(project, MANIFEST, "list")
+    assert f"  hint: correct {MANIFEST}" in text

@@ -30,7 +30,7 @@ def test_the_whole_file_is_read() -> None:
     found = rules(
         """
         version = 1
-        ecosystems = ["gem", "pypi"]
+        ecosystems = ["gem", "npm"]
         targets = [".agents/skills", ".claude/skills/"]
         gitignore = false
 
@@ -42,7 +42,7 @@ def test_the_whole_file_is_read() -> None:
         "@tanstack/*" = "*"
         """
     )
-    assert found.ecosystems == ("gem", "pypi")
+    assert found.ecosystems == ("gem", "npm")
     assert found.targets == (".agents/skills", ".claude/skills")
     assert found.gitignore is False
     assert found.rules is not None
@@ -136,9 +136,42 @@ def test_an_ecosystem_that_does_not_exist_is_an_error() -> None:
 
 
 def test_an_ecosystem_is_named_by_the_list_or_by_an_entry() -> None:
-    manifest = rules('ecosystems = ["npm"]\n[providers.gem]\nsus = "*"\n[providers.pypi]\n')
-    assert [manifest.names(name) for name in ("gem", "pypi", "npm")] == [True, False, True]
+    names = ("gem", "pypi", "npm")
+    manifest = rules('[providers.gem]\nsus = "*"\n[providers.pypi]\n')
+    assert [manifest.names(name) for name in names] == [True, False, False]
+    assert [rules('ecosystems = ["npm"]').names(name) for name in names] == [False, False, True]
     assert not Manifest().names("gem")
+
+
+def test_a_table_of_an_ecosystem_that_the_list_leaves_out_is_an_error() -> None:
+    for text in ('ecosystems = ["pypi"]\n[providers.gem]\nsus = "*"', "ecosystems = []\n[providers.gem]"):
+        assert fault(text) == (
+            "providers.gem",
+            "nothing reads it: `ecosystems` leaves gem out",
+            "add gem to `ecosystems`, or take the table out",
+        )
+
+
+@pytest.mark.parametrize("text", ["true", "1", "2001-01-01"])
+def test_an_entry_that_can_not_be_one_says_what_can(text: str) -> None:
+    assert fault(f"[providers.gem]\nsus = {text}") == (
+        "providers.gem.sus",
+        "must be a version, a list of versions, or a table",
+        'write "*" for any version',
+    )
+
+
+def test_a_text_in_a_lists_place_is_shown_as_a_list() -> None:
+    assert fault('[providers.gem]\nsus = { skills = "x" }')[1:] == ("must be a list of texts", 'skills = ["x"]')
+    assert fault("targets = 'a\"b'")[2] == 'targets = ["a\\"b"]'
+    assert fault(f"targets = '{'x' * 101}'")[2] is None
+
+
+@pytest.mark.parametrize("name", ["@tanstack/*", "async-*", "a/b"])
+def test_a_name_that_has_to_be_quoted_is_said_to(name: str) -> None:
+    with pytest.raises(MalformedError) as caught:
+        parse(f'[providers.npm]\n{name} = "*"'.encode(), SHELVES)
+    assert caught.value.hint == 'quote a name that holds anything but letters, digits, `-` and `_`: "@scope/*" = "*"'
 
 
 # Targets
