@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _HEADER = """\
 # Which installed packages may put agent skills into this project.
 # `skillsync lock` pins the skills of those that are listed, and of no others.
-# Narrow an entry down: name = { version = "~> 1.0", skills = ["one-*"], exclude = ["one-old"] }
+# Narrow an entry down: name = { skills = ["one-*"], exclude = ["one-old"] }
+# In place of "*", or as `version` in a table, a requirement is in the ecosystem's own language.
 version = 1
 """
 
