@@ -340,7 +340,7 @@ class Shelf:
     """An ecosystem that has nothing on disk: RubyGems' versions, PyPI's names."""
 
     NAME: str
-    INSTALL: str = "install"
+    INSTALL: str = "`install`"
     MARKERS: tuple[str, ...] = ()
 
     def is_marked(self, project: str) -> bool:

@@ -72,5 +72,5 @@ def _missing(provider: LockedProvider, skill: str, packages: Iterable[Package]) 
         message = f"{skill} can't be written: {provider.key} {provider.version} is locked and not installed"
         code = Code.MISSING_PROVIDER
         ecosystem = ECOSYSTEMS.get(provider.ecosystem)
-        hint = f"run `{ecosystem.INSTALL}`" if ecosystem else "upgrade skillsync: it does not know this ecosystem"
+        hint = f"run {ecosystem.INSTALL}" if ecosystem else "upgrade skillsync: it does not know this ecosystem"
     return Problem(code=code, message=message, hint=hint, skill=skill, provider=provider.key)

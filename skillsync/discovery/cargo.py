@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["INSTALL", "MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
 
 NAME: Final = "cargo"
-INSTALL: Final = "cargo fetch"
+INSTALL: Final = "`cargo fetch`"
 MARKERS: Final = ("Cargo.toml", "Cargo.lock")
 
 _MANIFEST, _LOCK = MARKERS
@@ -671,13 +671,13 @@ class _Project:
         return Problem(
             code=Code.PACKAGE_UNREADABLE,
             message=message,
-            hint=f"remove what is wrong and run `{INSTALL}`",
+            hint=f"remove what is wrong and run {INSTALL}",
             severity=Severity.WARNING,
             path=shown(path.removeprefix(f"{self._path}/")) if _is_in(path, self._path) else None,
         )
 
     def _none(self, message: str, named: frozenset[str]) -> NoEnvironment:
-        problem = Problem(code=Code.ENVIRONMENT_NOT_FOUND, message=message, hint=f"run `{INSTALL}`")
+        problem = Problem(code=Code.ENVIRONMENT_NOT_FOUND, message=message, hint=f"run {INSTALL}")
         return NoEnvironment(ecosystem=NAME, problem=problem, named=named)
 
     def _shown(self, path: str) -> str:

@@ -109,7 +109,7 @@ class Ecosystem(Protocol):
 
     @property
     def INSTALL(self) -> str:  # noqa: N802
-        """What a person runs to install what is missing: `bundle install`. Of several installers, it names them all."""
+        """What a person runs to install what is missing, as hints say it: the command in backticks, then others."""
 
     @property
     def MARKERS(self) -> tuple[str, ...]:  # noqa: N802

@@ -137,7 +137,7 @@ def missing_provider(key: str, needed_by: str, ecosystem: Ecosystem) -> Problem:
     return Problem(
         code=Code.MISSING_PROVIDER,
         message=f"{key} is not installed, and {needed_by} names it",
-        hint=f"run `{ecosystem.INSTALL}`, or take the name out",
+        hint=f"run {ecosystem.INSTALL}, or take the name out",
         provider=key,
     )
 

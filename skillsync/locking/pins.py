@@ -64,7 +64,7 @@ def vanished(
             yield Problem(
                 code=Code.ENVIRONMENT_NOT_FOUND,
                 message=f"no {ecosystem} package is installed, and {', '.join(wanted)} is pinned",
-                hint=f"run `{ecosystems[ecosystem].INSTALL}`; "
+                hint=f"run {ecosystems[ecosystem].INSTALL}; "
                 "if they are gone for good, remove agent-skills.lock and run `skillsync lock`",
             )
         else:

@@ -36,7 +36,7 @@ def test_the_module_is_an_ecosystem() -> None:
     ecosystem: Ecosystem = cargo
     assert (ecosystem.NAME, ecosystem.INSTALL, ecosystem.MARKERS) == (
         "cargo",
-        "cargo fetch",
+        "`cargo fetch`",
         ("Cargo.toml", "Cargo.lock"),
     )
     assert ecosystem.canonical("Foo_Bar-baz") == "Foo_Bar-baz"

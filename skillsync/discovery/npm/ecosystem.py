@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["INSTALL", "MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
 
 NAME: Final = "npm"
-INSTALL: Final = "npm install (or pnpm, yarn, bun)"
+INSTALL: Final = "`npm install` (or that of pnpm, yarn, bun)"
 MARKERS: Final = (package_json.FILE_NAME,)
 
 _PLACES = ("skills", ".agents/skills")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["INSTALL", "MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
 
 NAME: Final = packages.ECOSYSTEM
-INSTALL: Final = "uv sync (or pip install, poetry install)"
+INSTALL: Final = "`uv sync` (or what installs the project: pip, Poetry)"
 MARKERS: Final = (environments.VENV, projects.PYPROJECT, "setup.py", "setup.cfg", "requirements*.txt")
 
 

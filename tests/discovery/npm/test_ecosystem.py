@@ -26,7 +26,7 @@ def test_the_module_is_an_ecosystem() -> None:
     ecosystem: Ecosystem = npm
     assert (ecosystem.NAME, ecosystem.INSTALL, ecosystem.MARKERS) == (
         "npm",
-        "npm install (or pnpm, yarn, bun)",
+        "`npm install` (or that of pnpm, yarn, bun)",
         ("package.json",),
     )
     assert ecosystem.canonical("@Acme/Foo_Bar") == "@Acme/Foo_Bar"
