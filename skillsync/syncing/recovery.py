@@ -1,8 +1,8 @@
 """Puts right what an interrupted run left in a target directory, as the journal and the disk tell.
 
 Invariants: runs under the lock, before anything else is read; what a person made is never taken for that run's work;
-a staging directory that holds anything but skillsync's own names is not touched; what is being removed bears a name
-that is never brought back.
+a staging directory that holds anything but skillsync's own names is not touched; what was moved aside is removed only
+if it is what that run meant to replace; what is being removed bears a name that is never brought back.
 """
 
 from __future__ import annotations
@@ -24,22 +24,24 @@ from skillsync.syncing.registry import ForeignRow, Registry, Row
 from skillsync.syncing.state import read_registry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from skillsync.syncing.target import Target
 
+_UNKNOWN = ""  # in place of a hash
 _LIMIT = 3 * 1024 * 1024  # of 1,000 skills it has 380 KiB: the registry's text is in it, escaped
 _FILES = frozenset({gitignore.FILE_NAME, registry.FILE_NAME, journal.FILE_NAME})
 
 
-def recover(fd: int, target: Target) -> None:
-    """Settle an interrupted run in an open target directory.
+def recover(fd: int, target: Target) -> bool:
+    """Settle an interrupted run in an open target directory; return whether there was one.
 
-    Raises SkillsyncError if the staging directory isn't ours, or the registry can't be read.
+    Raises SkillsyncError if the staging directory isn't ours or holds what a person may miss, or if the registry can't
+    be read.
     """
     found = filesystem.kind(STAGING, fd)
     if found is None:
-        return
+        return False
     if found is not Kind.DIRECTORY:
         raise _not_ours(target, f"is {found.value}")
     with below(target.name), open_directory(STAGING, dir_fd=fd) as staging:
@@ -47,13 +49,24 @@ def recover(fd: int, target: Target) -> None:
         for name in entries:
             if not _is_staged(name):
                 raise _not_ours(target, f"holds `{filesystem.shown(name)}`")
-        interrupted = _with_leftovers(_read(staging, target), entries)
-        if interrupted.steps:
-            _settle_all(interrupted, read_registry(fd, target), entries, fd, staging)
+        interrupted = _read(staging, target)
+        steps = (*interrupted.steps, *_leftovers(interrupted, entries))
+        if steps:
+            current = read_registry(fd, target)
+            seen = {step: _look(step, current.rows, entries, fd) for step in steps}
+            for step, found_of_it in seen.items():
+                if found_of_it.aside and _may_be_missed(step, found_of_it, entries[OLD + step.skill], staging):
+                    raise _missed(target, step.skill)
+            settled = {step: settle(step, found_of_it) for step, found_of_it in seen.items()}
+            rows = _settle_all(settled, interrupted.registry, current, fd, staging)
+            _restore_gitignore(entries, fd, staging)
+            if rows != current.rows:
+                _record(replace(current, rows=rows), fd, staging)
         try:
             clear(fd, staging)
         except OSError as error:
             raise not_cleared(target.name, error) from error
+    return True
 
 
 def _is_staged(name: str) -> bool:
@@ -84,31 +97,52 @@ def _read(staging: int, target: Target) -> Journal:
     return Journal(steps=(), registry=Registry())
 
 
-def _with_leftovers(interrupted: Journal, entries: Mapping[str, Kind]) -> Journal:
-    """Add a step for everything that was moved aside and isn't in the journal, which may be lost or broken."""
+def _leftovers(interrupted: Journal, entries: Mapping[str, Kind]) -> Iterator[Step]:
+    """Yield a step for everything that was moved aside and isn't in the journal, which may be lost or broken."""
     known = {step.skill for step in interrupted.steps}
     aside = (name.removeprefix(OLD) for name in entries if name.startswith(OLD))
-    more = (Step(skill=name, old=None, new=None, inode=0) for name in aside if name not in known | _FILES)
-    return replace(interrupted, steps=(*interrupted.steps, *more))
+    return (Step(skill=name, old=_UNKNOWN, new=None, inode=0) for name in aside if name not in known | _FILES)
 
 
-def _settle_all(interrupted: Journal, current: Registry, entries: Mapping[str, Kind], fd: int, staging: int) -> None:
-    """Settle every step, then record what was done."""
+def _may_be_missed(step: Step, found: Found, kind: Kind, staging: int) -> bool:
+    """Whether what was moved aside would go though it isn't what that run meant to replace.
+
+    It was edited then, before it was moved; or nobody knows what it is.
+    """
+    settlement = settle(step, found)
+    if settlement is Settlement.RESTORE:
+        return step.old == _UNKNOWN and found.ownership is not Ownership.OWNED
+    if kind is not Kind.DIRECTORY:
+        return step.old is not None
+    name = OLD + step.skill
+    with below(STAGING), open_directory(name, dir_fd=staging) as fd:
+        aside = snapshot(fd, name)
+    if aside.hash == step.old:
+        # What was made inside stays only where it can be carried to.
+        return settlement is Settlement.LEAVE and bool(aside.runtime)
+    return bool(aside.tree or aside.faults or aside.runtime)
+
+
+def _settle_all(
+    settled: Mapping[Step, Settlement], to_come: Registry, current: Registry, fd: int, staging: int
+) -> dict[str, Row | ForeignRow]:
+    """Do what was settled, and return the rows of the registry as they are then."""
     rows: dict[str, Row | ForeignRow] = dict(current.rows)
-    for step in interrupted.steps:
-        settlement = settle(step, _look(step, rows, entries, fd))
+    for step, settlement in settled.items():
         if settlement is Settlement.RESTORE:
             filesystem.rename(OLD + step.skill, step.skill, from_fd=staging, to_fd=fd)
         elif settlement is Settlement.ADOPT:
-            row = interrupted.registry.rows.get(step.skill)
+            row = to_come.rows.get(step.skill)
             if isinstance(row, Row) and row.hash == step.new and not isinstance(rows.get(step.skill), ForeignRow):
                 rows[step.skill] = row
-        if settlement in {Settlement.ADOPT, Settlement.KEEP} and entries.get(OLD + step.skill) is Kind.DIRECTORY:
+        if settlement in {Settlement.ADOPT, Settlement.KEEP}:
             _carry(step.skill, fd, staging)
+    return rows
+
+
+def _restore_gitignore(entries: Mapping[str, Kind], fd: int, staging: int) -> None:
     if OLD + gitignore.FILE_NAME in entries and filesystem.kind(gitignore.FILE_NAME, fd) is None:
         filesystem.rename(OLD + gitignore.FILE_NAME, gitignore.FILE_NAME, from_fd=staging, to_fd=fd)
-    if rows != current.rows:
-        _record(replace(current, rows=rows), fd, staging)
 
 
 def _look(step: Step, rows: Mapping[str, object], entries: Mapping[str, Kind], fd: int) -> Found:
@@ -133,7 +167,7 @@ def _carry(skill: str, fd: int, staging: int) -> None:
 
     Through a link in that one nothing goes: it may have come with the repository, as the old one may.
     """
-    if filesystem.kind(skill, fd) is not Kind.DIRECTORY:
+    if {filesystem.kind(skill, fd), filesystem.kind(OLD + skill, staging)} != {Kind.DIRECTORY}:
         return
     with below(STAGING), open_directory(OLD + skill, dir_fd=staging) as old:
         runtime = snapshot(old, OLD + skill).runtime
@@ -189,6 +223,13 @@ def not_cleared(target: str, error: OSError) -> SkillsyncError:
     message = f"what was replaced can't be removed: {target}/{error.filename}: {error.strerror}"
     hint = f"every skill is in its place; remove {path} yourself, or mend that and run `skillsync sync` again"
     return SkillsyncError(Problem(code=Code.IO, message=message, hint=hint, path=path))
+
+
+def _missed(target: Target, skill: str) -> SkillsyncError:
+    path = f"{target.name}/{STAGING}/{OLD}{skill}"
+    message = f"{path} is not what an interrupted sync meant to replace: somebody may miss it"
+    hint = f"look at it, and move it away or back to {target.name}/{skill}"
+    return SkillsyncError(Problem(code=Code.MODIFIED, message=message, hint=hint, skill=skill, path=path))
 
 
 def _not_ours(target: Target, what: str) -> SkillsyncError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import cuts
 import pytest
-from builders import FIFO, Installation, lay, take_away
+from builders import FIFO, Installation, lay, take_away, walked
 from cuts import Busy, Cut, Killed, recovered, without_waiting_for_the_disk
 from projects import SKILLS, Project, content
 
@@ -100,49 +100,80 @@ def test_without_the_row_that_was_to_come_nothing_is_adopted(setup: Installation
 
 
 def test_what_was_moved_aside_comes_back_only_if_it_is_owned(setup: Installation) -> None:
-    steps = [Step(skill=name, old=NOWHERE, new=None, inode=0) for name in ("testing", "planted")]
     (setup.installed / STAGING).mkdir()
     (setup.installed / "testing").rename(setup.installed / STAGING / "old-testing")
-    plant(setup, steps, None, **{"old-planted/SKILL.md": "p"})
+    lay(setup.installed, {f"{STAGING}/old-planted/SKILL.md": "p"})
+    planted = walked(setup.installed / STAGING / "old-planted").hash
+    steps = [
+        Step(skill="testing", old=NOWHERE, new=None, inode=0),
+        Step(skill="planted", old=planted, new=None, inode=0),
+    ]
+    plant(setup, steps)
     recovered(setup)
     assert (setup.installed / "testing/run").exists()
     assert sorted(os.listdir(setup.installed)) == [registry.FILE_NAME, "mine", "testing"]
 
 
-def test_what_was_made_inside_goes_only_into_a_directory(setup: Installation) -> None:
-    plant(setup, [Step(skill="note", old=NOWHERE, new=None, inode=0)], None, **{"old-note/.venv/lib": "l"})
-    lay(setup.installed, {"note": "a file"})
-    recovered(setup)
-    assert (setup.installed / "note").read_text() == "a file"
+def moved_aside(setup: Installation, skill: str, pieces: Pieces) -> None:
+    """Leave an interrupted run that had moved aside what it meant to replace."""
+    lay(setup.installed, {f"{STAGING}/old-{skill}/{path}": piece for path, piece in pieces.items()})
+    old = walked(setup.installed / STAGING / f"old-{skill}").hash
+    plant(setup, [Step(skill=skill, old=old, new=NOWHERE, inode=1)])
 
 
-def test_what_was_made_inside_does_not_replace_what_is_no_directory(setup: Installation) -> None:
-    take_away(setup.installed / "testing")
-    lay(setup.installed, {"testing": "a file"})
-    plant(setup, [], None, **{"old-testing/.venv/lib": "l"})
+def missed(setup: Installation, skill: str) -> None:
+    """A run is refused, nothing changes, and what was moved aside is named."""
+    path = f"{SKILLS}/{STAGING}/old-{skill}"
+    message = f"{path} is not what an interrupted sync meant to replace: somebody may miss it"
+    refused(setup, (Code.MODIFIED, message, f"look at it, and move it away or back to {SKILLS}/{skill}"))
+
+
+@pytest.mark.parametrize("name", ["note", "testing"])
+def test_what_was_made_inside_goes_only_into_a_directory(setup: Installation, name: str) -> None:
+    if name == "testing":
+        take_away(setup.installed / name)
+    lay(setup.installed, {name: "a file"})
+    moved_aside(setup, name, {"f": "1"})
     recovered(setup)
-    assert (setup.installed / "testing").read_text() == "a file"
+    assert (setup.installed / name).read_text() == "a file"
 
 
 def test_what_was_made_inside_goes_through_no_link(setup: Installation) -> None:
     lay(setup.project, {"outside/f": "f"})
     lay(setup.installed, {"testing/a": Link("../../../outside")})
-    plant(setup, [], None, **{"old-testing/a/b/.git/config": "c"})
+    moved_aside(setup, "testing", {"a/b/.git/config": "c"})
     recovered(setup)
     assert content(setup.project / "outside") == {"f": content(setup.project / "outside")["f"]}
 
 
-def test_what_was_made_inside_goes_into_no_directory_of_a_person_s(setup: Installation) -> None:
-    before = content(setup.installed / "mine", times=True)
-    for name in ("old-mine/.venv/lib", "old-mine/node_modules/m/f"):
-        plant(setup, [Step(skill="mine", old=NOWHERE, new=NOWHERE, inode=1)], None, **{name: "planted"})
-        recovered(setup)
-        assert content(setup.installed / "mine", times=True) == before
+@pytest.mark.parametrize("name", [".venv/lib", "node_modules/m/f"])
+def test_what_was_made_inside_goes_into_no_directory_of_a_person_s(setup: Installation, name: str) -> None:
+    moved_aside(setup, "mine", {name: "made"})
+    missed(setup, "mine")
+
+
+@pytest.mark.parametrize("piece", [{"SKILL.md": "edited"}, {"SKILL.md": FIFO}, {".venv/lib": "l"}])
+@pytest.mark.parametrize("name", ["mine", "testing"])
+def test_what_was_edited_before_it_was_moved_aside_is_never_removed(
+    setup: Installation, name: str, piece: Pieces
+) -> None:
+    pieces = {f"old-{name}/{path}": one for path, one in piece.items()}
+    plant(setup, [Step(skill=name, old=NOWHERE, new=None, inode=0)], None, **pieces)
+    missed(setup, name)
+    # Out of the way, it stops nothing.
+    (setup.installed / STAGING / f"old-{name}").rename(setup.project / "kept")
+    recovered(setup)
+    assert not (setup.installed / STAGING).exists()
+
+
+def test_a_file_that_came_into_a_skill_s_place_and_was_moved_aside_is_never_removed(setup: Installation) -> None:
+    plant(setup, [Step(skill="testing", old=NOWHERE, new=None, inode=0)], None, **{"old-testing": "a file"})
+    missed(setup, "testing")
 
 
 def test_what_was_made_inside_goes_into_an_owned_directory_and_replaces_nothing(setup: Installation) -> None:
     lay(setup.installed, {"testing/.venv/lib": "mine"})
-    plant(setup, [], None, **{"old-testing/.venv/lib": "l", "old-testing/a/.git/HEAD": "h"})
+    moved_aside(setup, "testing", {".venv/lib": "l", "a/.git/HEAD": "h"})
     recovered(setup)
     assert (setup.installed / "testing/.venv/lib").read_text() == "mine"
     assert (setup.installed / "testing/a/.git/HEAD").read_text() == "h"
@@ -186,7 +217,11 @@ def test_nothing_that_a_link_leads_to_is_touched(setup: Installation, pieces: Pi
     outside = lay(setup.root / "outside", {"f": "o"})
     before = content(outside, times=True), content(setup.project, times=True)
     plant(setup, [Step(skill="x", old=NOWHERE, new=NOWHERE, inode=1)] if named else [], None, **pieces)
-    recovered(setup)
+    if any(name.startswith("old-") for name in pieces):
+        missed(setup, "x")
+        take_away(setup.installed / STAGING)
+    else:
+        recovered(setup)
     assert (content(outside, times=True), content(setup.project, times=True)) == before
 
 
@@ -197,9 +232,23 @@ def test_nothing_that_a_link_leads_to_is_touched(setup: Installation, pieces: Pi
 def test_without_a_valid_journal_what_was_staged_goes(setup: Installation, text: str | None) -> None:
     before = content(setup.installed, times=True)
     journals: Pieces = {} if text is None else {f"{STAGING}/{journal.FILE_NAME}": text}
-    lay(setup.installed, {f"{STAGING}/new-x/SKILL.md": "x", f"{STAGING}/old-y/SKILL.md": "y", **journals})
+    lay(setup.installed, {f"{STAGING}/new-x/SKILL.md": "x", f"{STAGING}/old-y": None, **journals})
     recovered(setup)
     assert content(setup.installed, times=True) == before
+
+
+@pytest.mark.parametrize("registered", [True, False])
+@pytest.mark.parametrize("piece", ["evil", Link("../../../.."), FIFO])
+def test_without_a_journal_nothing_that_is_not_owned_comes_back_or_goes(
+    setup: Installation, piece: Piece, *, registered: bool
+) -> None:
+    if not registered:
+        (setup.installed / registry.FILE_NAME).unlink()
+    lay(
+        setup.installed,
+        {f"{STAGING}/old-y": piece} if isinstance(piece, Link) else {f"{STAGING}/old-y/SKILL.md": piece},
+    )
+    missed(setup, "y")
 
 
 @pytest.mark.parametrize("text", [None, "{"], ids=["none", "broken"])
@@ -451,7 +500,6 @@ def test_a_planted_staging_directory_writes_nothing_through_a_link(
         lay(setup.installed, {f"{STAGING}/{old}": "planted"})
     if journaled:
         plant(setup, [Step(skill=name, old=NOWHERE, new=None, inode=0) for name in ("e", "f")])
-    recovered(setup)
+    missed(setup, "e")
     assert list(victim.iterdir()) == []
     assert sorted(os.listdir(setup.installed / "f")) == ["SKILL.md", "x"]
-    assert not (setup.installed / STAGING).exists()
