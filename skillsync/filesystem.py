@@ -157,14 +157,17 @@ def listing(fd: int) -> dict[str, Kind]:
 def upward_from(start: str) -> Iterator[str]:
     """Yield a directory and those above it, up to the repository's root.
 
-    Without a repository there is no such end: there, a directory of another owner is one, so that nobody's file in a
-    shared directory decides about mine.
+    Without a repository of the same owner there is no such end: there, a directory of another owner is one, so that
+    nobody's file in a shared directory decides about mine.
     """
     above = [start]
     while above[-1] != "/":
         above.append(os.path.dirname(above[-1]))
-    root = next((path for path in above if os.path.lexists(f"{path}/.git")), None)
     owner = os.stat(start).st_uid
+    root = next((path for path in above if os.path.lexists(f"{path}/.git")), None)
+    if root is not None and {os.stat(root).st_uid, os.lstat(f"{root}/.git").st_uid} != {owner}:
+        # Whoever may write in a shared directory could make one there.
+        root = None
     for path in above:
         if root is None and os.stat(path).st_uid != owner:
             return
@@ -228,9 +231,9 @@ def exists(path: str) -> bool:
     return os.path.lexists(path)
 
 
-def make_directory(name: str, dir_fd: int | None = None) -> None:
-    """Make one directory."""
-    os.mkdir(name, dir_fd=dir_fd)
+def make_directory(name: str, dir_fd: int | None = None, mode: int = 0o777) -> None:
+    """Make one directory, of the given mode less the umask."""
+    os.mkdir(name, mode, dir_fd=dir_fd)
 
 
 def make_link(target: str, name: str, dir_fd: int) -> None:

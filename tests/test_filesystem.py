@@ -490,3 +490,20 @@ def test_a_replacement_that_can_not_begin_changes_nothing(root: Path, monkeypatc
     with pytest.raises(OSError, match="Read-only"):
         filesystem.replace_file(f"{root}/f", b"new")
     assert (os.listdir(root), (root / "f").read_bytes()) == (["f"], b"old")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="left out: only root can give a file to somebody else")
+@pytest.mark.parametrize("foreign", [".git", "."])
+def test_somebody_else_s_repository_is_no_end_and_no_way_up(tmp_path: Path, foreign: str) -> None:
+    shared = tmp_path / "shared"
+    lay(shared, {".git/HEAD": "", "mine/project/f": ""})
+    for path in (tmp_path, shared, shared / ".git", shared / "mine", shared / "mine/project"):
+        os.chown(path, 1000, 1000)
+    start = str(shared / "mine/project")
+    whole = [start, str(shared / "mine"), str(shared)]
+    assert list(filesystem.upward_from(start)) == whole
+    os.chown(shared / foreign, 1001, 1001)
+    found = list(filesystem.upward_from(start))
+    assert found[:2] == whole[:2]
+    # Nobody's directory but the owner's is looked into.
+    assert all(os.stat(path).st_uid == 1000 for path in found)

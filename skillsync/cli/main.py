@@ -142,7 +142,9 @@ def _verify(options: argparse.Namespace, project: str) -> Report:
 
 
 def _wait(target: str) -> None:
-    _say(f"waiting for another skillsync in {target}")
+    from skillsync.cli.report import printable
+
+    _say(printable(f"waiting for another skillsync in {target}"))
 
 
 def _refuse_to_wait(target: str) -> None:
@@ -160,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A terminal that can't show a character gets its number, never a traceback.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    for name in ("SIGTERM", "SIGHUP"):
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         # What a CI system or a closed terminal sends is rolled back as Ctrl-C is; nohup's wish is left alone.
         if signal.getsignal(signal.Signals[name]) is signal.SIG_DFL:
             signal.signal(signal.Signals[name], signal.default_int_handler)

@@ -104,8 +104,12 @@ def _lines(shelf: Shelf, row: Row, copy: _Copy | None) -> Iterator[str]:
     for fault in shipped_faults(copy.snapshot):
         yield report.printable(f"    {fault.path}  UNSAFE: {fault.reason}")
     yield ""
-    for line in copy.text.splitlines():
+    # Git's lines: what some readers take for more ends of lines is shown as what it is.
+    for line in copy.text.replace("\r\n", "\n").removesuffix("\n").split("\n"):
         yield report.printable(line.expandtabs(4))
+    size = copy.snapshot.facts[SKILL_FILE].size if SKILL_FILE in copy.snapshot.facts else 0
+    if size > _TEXT_LIMIT:
+        yield f"[{report.counted(size - _TEXT_LIMIT, 'byte')} more, which are not shown]"
 
 
 def _json(shelf: Shelf, row: Row, copy: _Copy | None) -> Json:

@@ -50,10 +50,10 @@ def run(  # noqa: PLR0913  # one for each option
         works: list[Work] = []
         problems: list[Problem] = []
         for place in targets:
-            fd = _open(stack, place, lock, mode, busy)
+            fd, settled = _open(stack, place, lock, mode, busy)
             state = read_state(fd, place, lock)
             made = plan.make(place.name, lock, state, force=force)
-            works.append(Work(fd=fd, plan=made, gitignore=_gitignore(fd, place, made, manifest)))
+            works.append(Work(fd=fd, plan=made, gitignore=_gitignore(fd, place, made, manifest), settled=settled))
             problems += made.problems
         sources, missing = _sources(project, manifest, lock, works, python=python)
         problems += missing
@@ -67,13 +67,17 @@ def run(  # noqa: PLR0913  # one for each option
     return _report(works, mode, lock, tuple(problems), refused=refused)
 
 
-def _open(stack: ExitStack, place: Target, lock: Lockfile, mode: Mode, busy: Callable[[str], None]) -> int | None:
-    """Open a target directory as the mode needs it: what writes nothing takes no lock and makes no directory."""
+def _open(
+    stack: ExitStack, place: Target, lock: Lockfile, mode: Mode, busy: Callable[[str], None]
+) -> tuple[int | None, bool]:
+    """Open a target directory as the mode needs it, and tell whether an interrupted run was settled in it.
+
+    What writes nothing takes no lock and makes no directory.
+    """
     if mode is Mode.APPLY and (lock.skills or place.exists):
         fd = stack.enter_context(target.held(place, busy))
-        recover(fd, place)
-        return fd
-    return stack.enter_context(target.opened(place))
+        return fd, recover(fd, place)
+    return stack.enter_context(target.opened(place)), False
 
 
 def _gitignore(fd: int | None, place: Target, made: plan.Plan, manifest: Manifest) -> str | None:
@@ -102,7 +106,12 @@ def _report(
 ) -> Report:
     changes = [(work.plan.target, change) for work in works for change in work.plan.changes]
     shown = [] if refused and mode is Mode.APPLY else changes
-    lines = [line for name, change in shown for line in report.change_lines(change, target=name)]
+    settled = [
+        report.printable(f"settled what an interrupted sync left in {work.plan.target}")
+        for work in works
+        if work.settled
+    ]
+    lines = [*settled, *(line for name, change in shown for line in report.change_lines(change, target=name))]
     if not refused and mode is Mode.APPLY:
         lines += [
             report.printable(f"~ {work.plan.target}/{gitignore.FILE_NAME}")
@@ -110,8 +119,9 @@ def _report(
             if work.gitignore is not None
         ]
     where = report.printable(", ".join(work.plan.target for work in works))
+    nothing = "nothing else was changed" if settled else "nothing was changed"
     return Report(
-        lines=[*lines, "nothing was changed" if refused else _summary(changes, mode, lock, where)],
+        lines=[*lines, nothing if refused else _summary(changes, mode, lock, where)],
         data={"changes": [report.change_json(change, name) for name, change in shown]},
         problems=problems,
         drift=mode is Mode.CHECK and bool(changes),

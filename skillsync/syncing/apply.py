@@ -17,12 +17,13 @@ from skillsync import filesystem
 from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
 from skillsync.filesystem import below, open_directory
 from skillsync.locking.changes import Action, Change, compare
+from skillsync.schema import InvalidError, MalformedError
 from skillsync.snapshot import Snapshot, shipped_faults, snapshot
 from skillsync.syncing import gitignore, journal, registry
 from skillsync.syncing.journal import NEW, OLD, STAGING, Step
 from skillsync.syncing.plan import Absent
 from skillsync.syncing.recovery import clear, make_parents, not_cleared
-from skillsync.syncing.state import gitignore_text, read_entry
+from skillsync.syncing.state import gitignore_text, read_entry, registry_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -49,12 +50,14 @@ class Source:
 class Work:
     """A plan and what it is carried out with: the open target directory, None where there is none and nothing to do.
 
-    `gitignore` is the file's text to come, None to leave it as it is.
+    `gitignore` is the file's text to come, None to leave it as it is. `settled` tells whether an interrupted run was
+    settled before.
     """
 
     fd: int | None
     plan: Plan
     gitignore: str | None = None
+    settled: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -153,7 +156,8 @@ class _Transaction:
     def begin(self) -> None:
         """Make the staging directory; `recover` has cleared what a crash may have left."""
         with below(self.place):
-            filesystem.make_directory(STAGING, self._fd)
+            # What is staged isn't verified yet: until then it may hold what is nobody else's to read.
+            filesystem.make_directory(STAGING, self._fd, 0o700)
             self._staging = os.open(STAGING, filesystem.DIRECTORY, dir_fd=self._fd)
 
     def stage(self, lock: Lockfile, sources: Mapping[str, Source]) -> Iterator[Problem]:
@@ -215,6 +219,7 @@ class _Transaction:
             self._swap_gitignore()
             if self._records:
                 name = registry.FILE_NAME
+                self._check_registry_unedited()
                 with below(self._inside):
                     filesystem.rename(NEW + name, name, from_fd=self._staging, to_fd=self._fd)
         except BaseException:
@@ -228,6 +233,15 @@ class _Transaction:
         except OSError as error:
             hint = "every skill is in its place; whether the disk has it nobody knows: run `skillsync verify`"
             raise _failure(self.place, error, hint) from error
+
+    def _check_registry_unedited(self) -> None:
+        """Refuse to replace rows that somebody has written since the plan was made: other tools keep theirs there."""
+        try:
+            now = registry_of(self._fd)
+        except (InvalidError, MalformedError, UnreadableError):
+            now = None
+        if now != self._work.plan.recorded:
+            raise _edited(f"{self.place}/{registry.FILE_NAME}")
 
     def _is_recorded(self) -> bool:
         """Whether the registry has been replaced: undone after that, skills would no longer be what it says."""

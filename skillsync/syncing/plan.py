@@ -157,7 +157,8 @@ class State:
 class Plan:
     """What takes one target directory to the lock. With a problem in it, nothing of it may be done.
 
-    `replaced` is what goes: each entry that is updated or removed, as it was when the plan was made.
+    `replaced` is what goes: each entry that is updated or removed, as it was when the plan was made; `recorded` is the
+    registry as it was then.
     """
 
     target: str
@@ -166,6 +167,7 @@ class Plan:
     drift: tuple[DriftRow, ...]
     registry: Registry  # as it is when all is done
     replaced: Mapping[str, Disk] = field(default_factory=dict)
+    recorded: Registry = field(default_factory=Registry)
 
     @property
     def owned(self) -> tuple[str, ...]:
@@ -211,6 +213,7 @@ def make(target: str, lock: Lockfile, state: State, *, force: bool) -> Plan:
         drift=tuple(drift),
         registry=replace(state.registry, rows=rows),
         replaced=replaced,
+        recorded=state.registry,
     )
 
 

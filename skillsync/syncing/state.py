@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from skillsync.syncing.registry import Registry
     from skillsync.syncing.target import Target
 
+# Skillsync's own, and what a file manager leaves. No other dot hides anything: agents may load what is below it.
+_OWN = frozenset({registry.FILE_NAME, gitignore.FILE_NAME, STAGING, ".DS_Store"})
 _LIMIT = 3 * 1024 * 1024  # of 1,000 skills, the registry has 160 KiB
 _TRIES = 100
 _PAUSE = 0.05  # seconds, for a run that is at work
@@ -57,7 +59,7 @@ def read_state(fd: int | None, target: Target, lock: Lockfile) -> State:
             disk[name] = Absent()
     idle = [one for one in disk.values() if isinstance(one, Directory) and _has_idle_script(one)]
     modes = not idle or filesystem.keeps_modes(fd)
-    unowned = tuple(filesystem.shown(name) for name in entries if name not in disk and not name.startswith("."))
+    unowned = tuple(filesystem.shown(name) for name in entries if name not in disk and name not in _OWN)
     return State(
         registry=rows,
         disk=disk,
@@ -125,8 +127,7 @@ def read_registry(fd: int, target: Target) -> Registry:
     path = f"{target.name}/{registry.FILE_NAME}"
     hint = "restore it from a backup; or remove it, and then the installed skills that the next sync names"
     try:
-        content = read_file(registry.FILE_NAME, _LIMIT, dir_fd=fd)
-        return registry.Registry() if content is None else registry.parse(content)
+        return registry_of(fd)
     except NewerError as error:
         raise _unreadable(path, f"{error.key} {error.reason}", "upgrade skillsync") from None
     except InvalidError as error:
@@ -135,6 +136,12 @@ def read_registry(fd: int, target: Target) -> Registry:
         raise _unreadable(path, error.reason, hint, error.place) from None
     except UnreadableError as error:
         raise _unreadable(path, str(error), hint) from None
+
+
+def registry_of(fd: int) -> Registry:
+    """Return the registry of an open directory. Raises InvalidError, MalformedError or UnreadableError."""
+    content = read_file(registry.FILE_NAME, _LIMIT, dir_fd=fd)
+    return registry.Registry() if content is None else registry.parse(content)
 
 
 def _unreadable(path: str, reason: str, hint: str, place: Place = (None, None)) -> SkillsyncError:

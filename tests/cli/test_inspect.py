@@ -289,6 +289,12 @@ def test_text_that_is_no_text_is_shown_as_far_as_it_is_one(project: Project) -> 
     assert "---" in lines
 
 
+def test_what_some_readers_take_for_the_end_of_a_line_is_shown_as_it_is(project: Project) -> None:
+    text = "a\x0bb\x0cc\x1cd\x85e\u2028f\rg\n"
+    project.change("sus", {"skills/testing/SKILL.md": skill("testing", text)})
+    assert project.done("show", "testing").out.endswith("\na\\x0bb\\x0cc\\x1cd\\x85e\\u2028f\\x0dg\n")
+
+
 def test_a_long_text_is_shown_in_part(project: Project) -> None:
     project.change("sus", {"skills/testing/SKILL.md": skill("testing", "x" * (1 << 21))})
     (shown,) = project.done("show", "testing", "--format", "json").json["skills"]

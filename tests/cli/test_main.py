@@ -468,6 +468,32 @@ def test_names_are_never_read_by_another_encoding(project: Project) -> None:
     assert "PYTHONUTF8=1" in done.stderr
 
 
+def test_an_interrupt_while_it_starts_ends_without_a_traceback(project: Project) -> None:
+    """The signal comes while the command line's own module is loaded."""
+    (project.root / "argparse.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = subprocess.run(
+        (sys.executable, "-m", "skillsync", "list"), cwd=project.root, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_what_a_repository_calls_its_directory_is_escaped_while_waiting(project: Project) -> None:
+    named = ".agents/\u202eskills"
+    project.done("lock")
+    project.manifest(f'targets = ["{named}"]\n')
+    (project.root / named).mkdir(parents=True)
+    fd = os.open(project.root / named, os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    with subprocess.Popen(
+        (*projects.command(), "sync"), cwd=project.root, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        os.close(fd)
+        process.communicate(timeout=30)
+    assert said == "waiting for another skillsync in .agents/\\u202eskills\n"
+
+
 def test_an_interrupt_has_its_json(project: Project) -> None:
     with waiting(project, "--format", "json") as (process, _):
         process.send_signal(signal.SIGINT)

@@ -901,7 +901,8 @@ def test_a_run_that_was_cut_off_is_named_by_verify_and_settled_by_the_next(
         listed = project.run("list", *options)
         assert (listed.code, f"warning[busy]: a sync of {SKILLS} was interrupted" in listed.err) == (0, renames > 0)
     assert project.tree == before
-    project.done("sync")
+    settled = project.done("sync")
+    assert settled.out.startswith(f"settled what an interrupted sync left in {SKILLS}\n")
     assert project.read(REGISTRY) == undisturbed.read(REGISTRY)
     assert project.installed().joinpath("mine/SKILL.md").read_text() == "mine"
     found, wanted = (

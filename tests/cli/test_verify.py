@@ -249,7 +249,7 @@ def test_what_is_not_skillsync_s_is_named_and_is_no_drift(project: Project) -> N
     project.installed("a\x1b[31mb").mkdir()
     result = verify(project)
     assert (result.code, result.drift) == (0, [])
-    assert f"not skillsync's in {SKILLS}: README.md, a\\x1b[31mb, mine\n" in project.done("verify").out
+    assert f"not skillsync's in {SKILLS}: .cache, README.md, a\\x1b[31mb, mine\n" in project.done("verify").out
 
 
 def test_a_problem_of_the_packages_hides_no_difference_on_disk(project: Project) -> None:

@@ -498,6 +498,42 @@ def test_an_edit_in_the_second_target_stops_it_and_the_first_is_done(
         os.close(fd)
 
 
+@pytest.mark.parametrize("written", ["  tool:\n    by: hand\n", "- no registry", None])
+def test_a_row_that_is_written_meanwhile_is_not_lost(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch, written: str | None
+) -> None:
+    setup.ship("x", {"f": "1"})
+    setup.sync()
+    setup.ship("x", {"f": "2"})
+    path = setup.installed / registry.FILE_NAME
+    before = path.read_text()
+
+    def write() -> None:
+        monkeypatch.undo()
+        if written is None:
+            path.unlink()
+        else:
+            path.write_text(before + written)
+
+    monkeypatch.setattr(filesystem, "os", Meddled(sync=write))
+    with pytest.raises(SkillsyncError) as caught:
+        setup.sync()
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.path) == (Code.MODIFIED, f"{SKILLS}/{registry.FILE_NAME}")
+    assert (path.read_text() if path.exists() else None) == (None if written is None else before + written)
+    assert (setup.installed / "x/f").read_text() == "1"
+
+
+def test_what_is_staged_is_nobody_else_s_to_read(setup: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    setup.ship("x", {"f": "1"})
+    modes: list[int] = []
+    monkeypatch.setattr(
+        filesystem, "os", Meddled(sync=lambda: modes.append((setup.installed / STAGING).stat().st_mode))
+    )
+    setup.sync()
+    assert [stat.S_IMODE(mode) for mode in modes] == [0o700]
+
+
 def test_a_target_that_fails_is_as_it_was_and_the_one_before_is_done(
     setup: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:

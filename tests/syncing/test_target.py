@@ -248,7 +248,7 @@ def test_what_another_run_removes_while_it_is_opened_is_made_again(
 
 
 def test_a_directory_that_never_stays_is_busy(setup: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
-    def make(path: str, **_options: object) -> None:
+    def make(path: str, *_arguments: object, **_options: object) -> None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
     monkeypatch.setattr(filesystem, "os", Meddled(mkdir=make))
@@ -284,7 +284,7 @@ def test_every_entry_that_the_lock_or_the_registry_speaks_of_is_read(setup: Inst
         "same": Directory(builders.walked(setup.installed / "same")),
     }
     assert list(found.registry.rows) == ["gone", "lost"]
-    assert found.unowned == ("Case", "README.md", "linked", "mine")
+    assert found.unowned == (".cache", "Case", "README.md", "linked", "mine")
     assert (found.foreign, found.modes) == (frozenset(), True)
 
 
