@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from skillsync import yaml_nodes
 from skillsync.discovery import skill
 from skillsync.discovery.gem import bundler, rubygems
-from skillsync.discovery.pypi import record
+from skillsync.discovery.npm import locks, package_json, workspace
+from skillsync.discovery.pypi import dependencies, environments, metadata, record
+from skillsync.discovery.pypi.versions import canonical, version_key
 from skillsync.errors import Code
 from skillsync.hashing import Link, tree_hash
 from skillsync.locking import lockfile, manifest
 from skillsync.locking.lockfile import Lockfile
-from skillsync.schema import InvalidError, MalformedError, hash_fault, line_fault, name_fault, path_fault
+from skillsync.schema import InvalidError, MalformedError, hash_fault, line_fault, name_fault, path_fault, toml
 from skillsync.syncing import journal, registry
 from skillsync.syncing.journal import Step
 from skillsync.syncing.registry import Registry, Row
@@ -140,6 +142,71 @@ _JOURNAL = journal.dump(
     Registry(rows={"testing": Row(ecosystem="gem", package="sus", version="1.0", hash=locked_skill("b").hash)}),
 )
 
+_METADATA = b"""\
+Metadata-Version: 2.1
+Name: Elm_Tools
+Version: 2.1.3rc1
+Summary: Trees
+  and more
+License-File: LICENSE
+
+# Elm
+
+Version: 3
+"""
+_DIRECT_URL = b'{"url": "file:///home/me/elm%20tree", "dir_info": {"editable": true}}'
+_PYVENV = b"""\
+home = /usr/bin
+include-system-site-packages = true
+version_info = 3.12.4.final.0
+"""
+_PYPROJECT = b"""\
+[project]
+name = "app"
+dependencies = ["elm>=2,<3; python_version > '3.8'", "oak[extra] @ https://example.org/oak.whl"]
+[project.optional-dependencies]
+more = ["ash"]
+[dependency-groups]
+dev = ["fir", {include-group = "other"}]
+[tool.uv]
+dev-dependencies = ["yew"]
+workspace = {members = ["packages/*"]}
+[tool.poetry.group.test.dependencies]
+python = "^3.9"
+box = {version = "*"}
+[[package]]
+name = "elm"
+"""
+_REQUIREMENTS = b"""\
+-r other.txt
+--requirement=more.txt
+elm>=2,<3 --hash=sha256:00 \\
+    --hash=sha256:01  # text
+-e git+https://example.org/oak.git#egg=oak&subdirectory=a
+./local
+"""
+_PACKAGE_JSON = b"""\
+{"name": "@s/elm", "version": "v2.1.3-rc.1+build", "workspaces": {"packages": ["packages/*", "!packages/x"]},
+ "dependencies": {"oak": "^1", "ash": "npm:@t/fir@~2"}, "peerDependencies": {"yew": "*"}}
+"""
+_PNPM_WORKSPACE = b"""\
+packages:
+  - packages/**
+  - '!packages/{a,b}'
+catalog: {oak: ^1}
+"""
+_NODE_LOCKS = {
+    "package-lock.json": b"""\
+{"lockfileVersion": 3, "packages": {
+    "node_modules/@s/elm": {"version": "2.1.3", "name": "oak", "resolved": "npm:ash@1"}}, "dependencies": {
+    "fir": {
+      "version": "1"}}}
+""",
+    "pnpm-lock.yaml": b"packages:\n\n  '@s/elm@2.1.3(oak@1)':\n    resolution: {}\n  /ash/1.0.0:\n  ? fir@1\n",
+    "yarn.lock": b'# yarn\n\n"@s/elm@^2", "@s/elm@npm:~2":\n  version "2.1.3"\n\noak@1:\n',
+    "bun.lock": b'{"packages": {"@s/elm": ["@s/elm@2.1.3", "", {}],}}\n',
+}
+
 # What means something to one of the languages, or to whoever takes a text for a path.
 _PIECES = st.sampled_from(
     [
@@ -193,9 +260,31 @@ _PIECES = st.sampled_from(
             b"(" * 3000,
         ),
         *(b"=begin\n", b"\n__END__\n", b"gem ", b"gem '" * 1000, b'""' * 2000, b"," * 3000, b"[" * 20_000),
+        *(b"Name: ", b"Version: ", b"\nname: x\n", b"%zz", b"%00", b"file://", b"//[", b"\xef\xb7\xba" * 100, b"; "),
+        *(b"-r ", b"egg=", b"@", b"npm:", b"node_modules/", b"**/" * 1000, b"{,}" * 1000, b"\n  ", b"~=", b"1!" * 500),
         *(b'{"a":' * 20_000, b'"\\ud800"', b"1e400", b"-0", b"NaN", b'"inode":', b'"steps":[', b"\\n"),
     ]
 ) | st.binary(max_size=8)
+
+
+def _flipped(content: bytes, at: int) -> bytes:
+    """Turn one bit over."""
+    changed = bytearray(content)
+    if changed:
+        changed[at % len(changed)] ^= 1 << at % 8
+    return bytes(changed)
+
+
+def _cut_short(content: bytes, at: int) -> bytes:
+    return content[: at % (len(content) + 1)]
+
+
+def _doubled(content: bytes, at: int) -> bytes:
+    """Let a line be there many times."""
+    lines = content.splitlines(keepends=True)
+    index = at % len(lines) if lines else 0
+    line = lines[index] if lines else b""
+    return b"".join([*lines[:index], line * (5000 // max(1, len(line)) or 1), *lines[index + 1 :]])
 
 
 @st.composite
@@ -203,6 +292,9 @@ def _mutated(draw: st.DrawFn, document: bytes) -> bytes:
     """Change a valid document here and there."""
     content = document
     for _ in range(draw(st.integers(1, 4))):
+        if draw(st.integers(0, 3)) == 0:
+            content = draw(st.sampled_from((_flipped, _cut_short, _doubled)))(content, draw(st.integers(0, 1 << 20)))
+            continue
         start = draw(st.integers(0, len(content)))
         end = min(len(content), start + draw(st.sampled_from([0, 0, 1, 2, 8, 60, len(document)])))
         piece = draw(_PIECES | st.just(content[start:end] * 2))
@@ -365,3 +457,83 @@ def test_a_record_is_read_as_a_whole_or_refused(content: bytes) -> None:
         record.skill_directories(found)
         for text in found.values():
             record.sha256(text)
+
+
+@given(_untrusted(_METADATA))
+def test_who_a_distribution_is_is_read_or_explained(content: bytes) -> None:
+    with _cheaply(), suppress(ValueError):
+        found = metadata.identity(content)
+        assert found.name == canonical(found.name)
+        assert not {"/", "\0", "\n"} & set(found.name + found.version)
+        version_key(found.version)
+        metadata.likely_names(found)
+
+
+@given(_untrusted(_DIRECT_URL))
+def test_where_a_distribution_comes_from_is_read_or_explained(content: bytes) -> None:
+    with _cheaply(), suppress(ValueError):
+        found = metadata.direct(content)
+        if found:
+            assert found.path.startswith("/")
+            assert not {"", ".", "..", "\0"} & set(found.path[1:].split("/")) or found.path == "/"
+
+
+@given(_untrusted(_PYVENV), _untrusted(_REQUIREMENTS))
+def test_lines_of_python_s_tools_say_what_they_can(config: bytes, requirements: bytes) -> None:
+    with _cheaply():
+        values = environments.config_values(config.decode(errors="replace"))
+        names, included = dependencies.of_requirements(dependencies.requirements_text(requirements))
+        metadata.pth_paths(config.decode(errors="surrogateescape"))
+        metadata.import_names(requirements.decode(errors="replace"))
+        metadata.source_names(requirements.decode(errors="replace"))
+    assert all(key == key.strip().lower() for key in values)
+    assert all(name == canonical(name) for name in names)
+    assert all(included)
+
+
+@given(_untrusted(_PYPROJECT))
+def test_a_pyproject_or_a_lock_is_read_as_a_whole_or_refused(content: bytes) -> None:
+    found = _read(toml, content)
+    if found:
+        with _cheaply():
+            named = dependencies.of_pyproject(found.data) | dependencies.of_lock(found.data)
+            dependencies.project_name(found.data)
+        assert all(name == canonical(name) for name in named)
+
+
+@given(_untrusted(_PACKAGE_JSON))
+def test_a_package_json_is_read_as_a_whole_or_refused(content: bytes) -> None:
+    found = _read(package_json.load, content)
+    if found is not None:
+        with _cheaply():
+            patterns = package_json.workspaces(found)
+            assert all(isinstance(name, str) for name in package_json.dependencies(found))
+            for pattern in patterns:
+                assert len(workspace._alternatives(pattern)) <= 200  # noqa: SLF001
+            with suppress(ValueError):
+                about = package_json.identity(found)
+                assert package_json.is_name(about.name)
+                assert ".." not in about.name.split("/")
+                assert about.version.isascii()
+
+
+@pytest.mark.usefixtures("_library")
+@given(_untrusted(_PNPM_WORKSPACE))
+def test_yaml_of_others_is_read_or_explained(content: bytes) -> None:
+    text = content.decode(errors="replace")
+    place = (1, 1)
+    with _cheaply():
+        try:
+            yaml_nodes.compose(text)
+        except yaml_nodes.YamlError as error:
+            place = (error.line, error.column)
+    assert min(place) >= 1
+
+
+@pytest.mark.parametrize("file_name", locks.FILE_NAMES)
+@given(st.data())
+def test_a_lock_of_node_s_tools_says_what_it_can(file_name: str, data: st.DataObject) -> None:
+    content = data.draw(_untrusted(_NODE_LOCKS.get(file_name, _NODE_LOCKS["package-lock.json"])))
+    with _cheaply():
+        found = locks.names(file_name, content)
+    assert not any(character.isspace() or character in "\"'" for name in found for character in name)
