@@ -118,8 +118,8 @@ def _may_be_missed(step: Step, found: Found, kind: Kind, staging: int) -> bool:
     with below(STAGING), open_directory(name, dir_fd=staging) as fd:
         aside = snapshot(fd, name)
     if aside.hash == step.old:
-        # What was made inside stays only where it can be carried to.
-        return settlement is Settlement.LEAVE and bool(aside.runtime)
+        # Removed with what was made inside, it goes as it was meant to; not where a person's own is in its place.
+        return settlement is Settlement.LEAVE and found.is_there and bool(aside.runtime)
     return bool(aside.tree or aside.faults or aside.runtime)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -537,37 +536,3 @@ class Machine(RuleBasedStateMachine):
 
 TestModel = Machine.TestCase
 TestModel.settings = settings(max_examples=2 * settings().max_examples, stateful_step_count=25)
-
-
-@pytest.mark.xfail(strict=True, reason="a runtime directory that was moved aside is dropped where another was made")
-@pytest.mark.parametrize("is_lost", [False, True])
-def test_of_two_runtime_directories_of_one_name_none_is_lost(tmp_path: Path, *, is_lost: bool) -> None:
-    setup = Installation(tmp_path)
-    setup.ship("a", {"f": "1"})
-    setup.sync()
-    lay(setup.installed, {"a/.venv/lib": "old"})
-    setup.ship("a", {"f": "2"})
-    assert isinstance(Cut("rename a", Killed, after=True).run(setup), Killed)
-    lay(setup.installed, {"a/.venv/other": "new"})
-    if is_lost:
-        (setup.installed / registry.FILE_NAME).unlink()
-    with suppress(SkillsyncError):
-        recovered(setup)
-    assert "old" in {path.read_text() for path in setup.installed.rglob("lib")}
-
-
-@pytest.mark.xfail(strict=True, reason="what is written into a new skill before its run fails goes when that is undone")
-def test_what_is_written_into_a_new_skill_survives_that_its_run_is_undone(tmp_path: Path) -> None:
-    setup = Installation(tmp_path)
-    for version in ("1", "2"):
-        for name in ("a", "b"):
-            setup.ship(name, {"f": version})
-        if version == "1":
-            setup.sync()
-
-    def edit() -> None:
-        lay(setup.installed, {"a/notes.md": "mine", "b/f": "mine"})
-
-    assert isinstance(Busy("rename b", edit).run(setup), SkillsyncError)
-    assert (setup.installed / "b/f").read_text() == "mine"
-    assert "mine" in {path.read_text() for path in setup.installed.rglob("notes.md")}

@@ -166,6 +166,14 @@ def test_what_was_edited_before_it_was_moved_aside_is_never_removed(
     assert not (setup.installed / STAGING).exists()
 
 
+def test_what_was_made_inside_a_skill_goes_with_it_where_that_was_asked_for(setup: Installation) -> None:
+    lay(setup.installed, {"testing/.venv/lib": "l"})
+    setup.drop("testing")
+    assert isinstance(Cut(f"rename new-{registry.FILE_NAME}", Killed, after=True).run(setup, force=True), Killed)
+    recovered(setup)
+    assert sorted(os.listdir(setup.installed)) == [registry.FILE_NAME, ".gitignore", "mine"]
+
+
 def test_a_file_that_came_into_a_skill_s_place_and_was_moved_aside_is_never_removed(setup: Installation) -> None:
     plant(setup, [Step(skill="testing", old=NOWHERE, new=None, inode=0)], None, **{"old-testing": "a file"})
     missed(setup, "testing")
