@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from skillsync.discovery.skill import READ_SIZE, about, parse
 from skillsync.errors import Code, Problem, Severity, UnreadableError
 from skillsync.filesystem import Kind, is_utf8, listing, open_directory, read_start, shown
-from skillsync.hashing import SKILL_FILE
+from skillsync.hashing import SKILL_FILE, File
 from skillsync.snapshot import Snapshot, snapshot
 
 if TYPE_CHECKING:
@@ -145,8 +145,12 @@ def _directory(package: Package, name: str, path: str, fd: int) -> FoundSkill | 
         if other is None:
             return Ignored(path=path, reason=f"has no {SKILL_FILE}")
         return _invalid(package, name, f"{path}/{other}", f"has to be named {SKILL_FILE}", f"rename it to {SKILL_FILE}")
-    # Some installers put a link into their cache in each file's place; the tree walker checks what it leads to.
+    # Some installers put a link into their cache in each file's place. What it leads to is read as text only after the
+    # tree walker has found that it is what was installed.
     linked = entries[SKILL_FILE] is Kind.LINK and bool(package.recorded(path).get(SKILL_FILE))
+    if linked and not isinstance(read(package, path).tree.get(SKILL_FILE), File):
+        message = "is a link, and does not lead to the file that was installed"
+        return _invalid(package, name, file, message, "reinstall the package")
     if entries[SKILL_FILE] is not Kind.FILE and not linked:
         kind = entries[SKILL_FILE].value
         return _invalid(package, name, file, f"is {kind}, and has to be a regular file", "ship the file itself")

@@ -82,10 +82,17 @@ def test_a_link_that_leads_elsewhere_is_unsafe(
 def test_nothing_is_shown_of_what_a_link_leads_to(project: Project, site: Path, tmp_path: Path) -> None:
     write_dist(site, "one", files=skills("one", "x"))
     link(site, tmp_path / "cache")
-    (tmp_path / "cache" / _PLACE / "x/SKILL.md").write_text(skill("x").replace("Text.", "A secret."))
-    shown = project.run("show", "x").out
-    assert "UNSAFE: is a link, and does not lead to the file that was installed" in shown
-    assert "secret" not in shown
+    for text in (
+        skill("x").replace("Text.", "A secret."),
+        "---\nname: x\ndescription: A secret\n---\n",
+        "secret: a: b",
+    ):
+        (tmp_path / "cache" / _PLACE / "x/SKILL.md").write_text(text)
+        for command in (("show", "x"), ("list",), ("list", "--verify"), ("lock",)):
+            for options in ((), ("--format", "json")):
+                result = project.run(*command, *options)
+                assert "does not lead to the file that was installed" in result.out + result.err
+                assert "secret" not in result.out + result.err
 
 
 def test_a_link_that_nobody_wrote_down_is_unsafe(project: Project, site: Path, tmp_path: Path) -> None:
