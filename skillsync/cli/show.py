@@ -73,10 +73,9 @@ def _copy(row: Row) -> _Copy | None:
 
 def _text(provider: Provider, skill: FoundSkill, found: Snapshot) -> str:
     """Return the text of SKILL.md, as much as a person would read; of a link, only what the tree walker let pass."""
-    if not isinstance(found.tree.get(SKILL_FILE), File):
-        return ""
+    is_file = isinstance(found.tree.get(SKILL_FILE), File)
     with open_directory(provider.package.root, skill.path) as fd:
-        content = read_start(SKILL_FILE, _TEXT_LIMIT, dir_fd=fd, follow=True) or b""
+        content = (read_start(SKILL_FILE, _TEXT_LIMIT, dir_fd=fd, follow=True) if is_file else None) or b""
     return content.decode("utf-8-sig", "backslashreplace")
 
 
