@@ -59,9 +59,10 @@ def recover(fd: int, target: Target) -> bool:
                     raise _missed(target, step.skill)
             settled = {step: settle(step, found_of_it) for step, found_of_it in seen.items()}
             rows = _settle_all(settled, interrupted.registry, current, fd, staging)
-            _restore_gitignore(entries, fd, staging)
             if rows != current.rows:
                 _record(replace(current, rows=rows), fd, staging)
+        # A run that had nothing else to change has no steps.
+        _restore_gitignore(entries, fd, staging)
         try:
             clear(fd, staging)
         except OSError as error:

@@ -270,6 +270,15 @@ def test_without_a_valid_journal_what_is_owned_comes_back_all_the_same(setup: In
     assert content(setup.installed, times=True) == before
 
 
+def test_lines_of_gitignore_come_back_where_nothing_else_was_to_change(setup: Installation) -> None:
+    lay(setup.installed, {".gitignore": "/mine/tmp\n"})
+    assert isinstance(Cut("rename .gitignore", Killed, after=True).run(setup), Killed)
+    assert not (setup.installed / ".gitignore").exists()
+    recovered(setup)
+    assert (setup.installed / ".gitignore").read_text() == "/mine/tmp\n"
+    assert not (setup.installed / STAGING).exists()
+
+
 def refused(setup: Installation, problem: tuple[Code, str, str]) -> None:
     """A run is refused with this code, message and hint, and nothing changes."""
     before = content(setup.project, times=True)
