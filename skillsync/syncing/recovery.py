@@ -54,10 +54,12 @@ def recover(fd: int, target: Target) -> bool:
         if steps:
             current = read_registry(fd, target)
             seen = {step: _look(step, current.rows, entries, fd) for step in steps}
-            for step, found_of_it in seen.items():
-                if found_of_it.aside and _may_be_missed(step, found_of_it, entries[OLD + step.skill], staging):
+            settled = {step: settle(step, seen[step]) for step in steps}
+            for step, settlement in settled.items():
+                if seen[step].aside and _may_be_missed(
+                    step, seen[step], settlement, entries[OLD + step.skill], staging
+                ):
                     raise _missed(target, step.skill)
-            settled = {step: settle(step, found_of_it) for step, found_of_it in seen.items()}
             rows = _settle_all(settled, interrupted.registry, current, fd, staging)
             if rows != current.rows:
                 _record(replace(current, rows=rows), fd, staging)
@@ -105,12 +107,11 @@ def _leftovers(interrupted: Journal, entries: Mapping[str, Kind]) -> Iterator[St
     return (Step(skill=name, old=_UNKNOWN, new=None, inode=0) for name in aside if name not in known | _FILES)
 
 
-def _may_be_missed(step: Step, found: Found, kind: Kind, staging: int) -> bool:
+def _may_be_missed(step: Step, found: Found, settlement: Settlement, kind: Kind, staging: int) -> bool:
     """Whether what was moved aside would go though it isn't what that run meant to replace.
 
     It was edited then, before it was moved; or nobody knows what it is.
     """
-    settlement = settle(step, found)
     if settlement is Settlement.RESTORE:
         return step.old == _UNKNOWN and found.ownership is not Ownership.OWNED
     if kind is not Kind.DIRECTORY:
