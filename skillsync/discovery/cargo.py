@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from skillsync.discovery import disk
 from skillsync.discovery.disk import BlockedError
-from skillsync.discovery.environment import Environment, NoEnvironment, Package
+from skillsync.discovery.environment import Environment, NoEnvironment
 from skillsync.discovery.nearest import Installed, nearest
 from skillsync.discovery.npm import semver
 from skillsync.discovery.npm.semver import quoted, version_key
@@ -488,7 +488,7 @@ class _Finder:
 
     def _is_other(self, row: _Row, root: str, archive: str) -> bool:
         """Whether a crate that ships skills was unpacked from another archive: one host can have several indexes."""
-        content = disk.content(archive, _ARCHIVE_LIMIT) if row.checksum and _ships(root) else None
+        content = disk.content(archive, _ARCHIVE_LIMIT) if row.checksum and disk.ships(root, _PLACES) else None
         return content is not None and hashlib.sha256(content).hexdigest() != row.checksum
 
     def _checked_out(self, row: _Row, home: str) -> Iterator[_Hit]:
@@ -555,11 +555,6 @@ def _vendored_as(root: str) -> tuple[object, object, object] | None:
     return package.get("name"), package.get("version"), sums.get("package") if isinstance(sums, dict) else None
 
 
-def _ships(root: str) -> bool:
-    """Whether a crate has a directory of skills."""
-    return any(disk.exists(f"{root}/{place}") for place in _PLACES)
-
-
 # The project
 
 
@@ -586,15 +581,16 @@ class _Project:
             return self._none(f"there is no {self._shown(self._lock)}", self._named(()))
         usable = [row for row in rows if _fault(row) is None]
         own = self._own(usable)
-        hits = {row: self._hits(row, usable) for row in usable if row not in own}
+        local = [row for row in usable if not row.source]
+        hits = {row: self._hits(row, local) for row in usable if row not in own}
         found = list(self._installed(hits, _distances(usable, own)))
         named = self._named(row for row in rows if row not in own)
         missing = [f"{row.name} {row.version}" for row, one in hits.items() if not one]
         if missing and not found:
             where = ", ".join(self._shown(path) for path in self._finder.looked) or "the directories that `path` names"
             return self._none(f"none of the crates of {self._shown(self._lock)} is there: looked in {where}", named)
-        choice = nearest(found, lambda one: _ships(one.root), ecosystem=NAME, depend_in=_MANIFEST)
-        packages = tuple(_package(one, choice.problems.get(one.name)) for one in choice.counted)
+        choice = nearest(found, lambda one: disk.ships(one.root, _PLACES), ecosystem=NAME, depend_in=_MANIFEST)
+        packages = choice.packages(NAME, _PLACES)
         return Environment(
             ecosystem=NAME,
             sources=tuple(sorted({one.source for one in packages})) or (self._shown(self._lock),),
@@ -624,10 +620,9 @@ class _Project:
             if (directories := _described(row, local, self._members))
         }
 
-    def _hits(self, row: _Row, rows: Iterable[_Row]) -> list[_Hit]:
+    def _hits(self, row: _Row, local: Iterable[_Row]) -> list[_Hit]:
         if row.source:
             return self._finder.find(row)
-        local = [one for one in rows if not one.source]
         return [_Hit(root=root, source=self._lock) for root in _described(row, local, self._path_crates)]
 
     def _installed(
@@ -694,15 +689,3 @@ def _described(row: _Row, local: Iterable[_Row], found: Mapping[str, Mapping[str
         for directory, package in packages.items()
         if package.get("name") == row.name and (is_only or package.get("version") == row.version)
     ]
-
-
-def _package(found: Installed, problem: Problem | None) -> Package:
-    return Package(
-        ecosystem=NAME,
-        name=found.name,
-        version=found.version,
-        root=found.root,
-        places=_PLACES,
-        source=found.source,
-        problems=(problem,) if problem else (),
-    )

@@ -12,6 +12,8 @@ from skillsync.errors import UnreadableError
 from skillsync.filesystem import Kind, is_directory, listing, open_directory, read_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from skillsync.schema import Place
 
 
@@ -42,6 +44,11 @@ def exists(path: str) -> bool:
         return is_directory(path)
     except UnreadableError as error:
         raise BlockedError(path, str(error)) from None
+
+
+def ships(root: str, places: Iterable[str]) -> bool:
+    """Whether a package has one of the directories in which skills are looked for."""
+    return any(exists(f"{root}/{place}") for place in places)
 
 
 def content(path: str, limit: int) -> bytes | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillsync.discovery.environment import Package
 from skillsync.errors import Code, Problem, Severity
 
 if TYPE_CHECKING:
@@ -39,6 +40,21 @@ class Choice:
     counted: tuple[Installed, ...]
     notes: tuple[str, ...]
     problems: Mapping[str, Problem]
+
+    def packages(self, ecosystem: str, places: tuple[str, ...]) -> tuple[Package, ...]:
+        """Return the packages that count as the ecosystem's, with what could not be settled; `places` are of each."""
+        return tuple(
+            Package(
+                ecosystem=ecosystem,
+                name=one.name,
+                version=one.version,
+                root=one.root,
+                places=places,
+                source=one.source,
+                problems=(self.problems[one.name],) if one.name in self.problems else (),
+            )
+            for one in self.counted
+        )
 
 
 def nearest(

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from skillsync.discovery import disk
-from skillsync.discovery.environment import Environment, NoEnvironment, Package
+from skillsync.discovery.environment import Environment, NoEnvironment
 from skillsync.discovery.nearest import nearest
 from skillsync.discovery.npm import locks, package_json, tree, workspace
 from skillsync.discovery.npm.semver import requirement, version_key
@@ -86,7 +86,7 @@ def _read(project: Project) -> Environment | NoEnvironment:
     return Environment(
         ecosystem=NAME,
         sources=tuple(place.shown for place in places),
-        packages=tuple(_package(one, choice.problems.get(one.name)) for one in choice.counted),
+        packages=choice.packages(NAME, _PLACES),
         named=named,
         problems=tuple(problems),
         notes=(*found.notes, *choice.notes),
@@ -161,19 +161,7 @@ def _left_out(found: tree.Unreadable) -> Problem:
 
 def _ships(package: Installed) -> bool:
     """Whether a package has a directory of skills."""
-    return any(disk.exists(f"{package.root}/{place}") for place in _PLACES)
-
-
-def _package(found: Installed, problem: Problem | None) -> Package:
-    return Package(
-        ecosystem=NAME,
-        name=found.name,
-        version=found.version,
-        root=found.root,
-        places=_PLACES,
-        source=found.source,
-        problems=(problem,) if problem else (),
-    )
+    return disk.ships(package.root, _PLACES)
 
 
 def _is_misnamed(found: Installed, named: frozenset[str]) -> bool:
