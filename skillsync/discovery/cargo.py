@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -580,9 +580,10 @@ class _Project:
         if rows is None:
             return self._none(f"there is no {self._shown(self._lock)}", self._named(()))
         usable = [row for row in rows if _fault(row) is None]
-        own = self._own(usable)
         local = [row for row in usable if not row.source]
-        hits = {row: self._hits(row, local) for row in usable if row not in own}
+        names = Counter(row.name for row in local)
+        own = self._own(local, names)
+        hits = {row: self._hits(row, names) for row in usable if row not in own}
         found = list(self._installed(hits, _distances(usable, own)))
         named = self._named(row for row in rows if row not in own)
         missing = [f"{row.name} {row.version}" for row, one in hits.items() if not one]
@@ -610,20 +611,19 @@ class _Project:
         except InvalidError as error:
             raise BlockedError(self._lock, f"{error.key} {error.reason}") from None
 
-    def _own(self, rows: Iterable[_Row]) -> dict[_Row, int]:
+    def _own(self, local: Iterable[_Row], names: Counter[str]) -> dict[_Row, int]:
         """Return the rows of the workspace's members, and how far each is from the project."""
-        local = [row for row in rows if not row.source]
         ranks = {self._root: 1, self._package: 0}
         return {
             row: min(ranks.get(directory, 2) for directory in directories)
             for row in local
-            if (directories := _described(row, local, self._members))
+            if (directories := _described(row, names, self._members))
         }
 
-    def _hits(self, row: _Row, local: Iterable[_Row]) -> list[_Hit]:
+    def _hits(self, row: _Row, names: Counter[str]) -> list[_Hit]:
         if row.source:
             return self._finder.find(row)
-        return [_Hit(root=root, source=self._lock) for root in _described(row, local, self._path_crates)]
+        return [_Hit(root=root, source=self._lock) for root in _described(row, names, self._path_crates)]
 
     def _installed(
         self, hits: Mapping[_Row, list[_Hit]], distances: Mapping[_Row, tuple[int, int]]
@@ -680,9 +680,9 @@ class _Project:
         return shown(os.path.relpath(path, self._path) if _is_in(path, self._root) else path)
 
 
-def _described(row: _Row, local: Iterable[_Row], found: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _described(row: _Row, names: Counter[str], found: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return the directories of a path crate: by its name, and by its version where the lock has several of it."""
-    is_only = sum(one.name == row.name for one in local) == 1
+    is_only = names[row.name] == 1
     packages = {directory: _dict(data, "package") for directory, data in found.items()}
     return [
         directory
