@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_CHUNK = 1 << 18
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+CHUNK = 1 << 18  # bytes that are read at once
 
 
 def read_file(path: str, limit: int, *, dir_fd: int | None = None, follow: bool = False) -> bytes | None:
@@ -53,7 +53,7 @@ def read_start(path: str, size: int, *, dir_fd: int | None = None, follow: bool 
             raise UnreadableError("it is a directory" if stat.S_ISDIR(mode) else "it is not a regular file")
         chunks = []
         # Python takes the memory for all that is asked for, however little comes.
-        while size > 0 and (chunk := os.read(fd, min(size, _CHUNK))):
+        while size > 0 and (chunk := os.read(fd, min(size, CHUNK))):
             chunks.append(chunk)
             size -= len(chunk)
     except OSError as error:
@@ -274,8 +274,9 @@ def make_executable(name: str, dir_fd: int, staged: str, staging: int) -> None:
     A file that has other names gets a copy of its own first, made as `staged` in `staging`: those names may be in
     somebody's store.
     """
-    mode = permissions(name, dir_fd)
-    if os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_nlink > 1:
+    status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+    mode = stat.S_IMODE(status.st_mode)
+    if status.st_nlink > 1:
         _copy_file(name, dir_fd, staged, staging)
         set_permissions(staged, mode, staging)
         rename(staged, name, from_fd=staging, to_fd=dir_fd)
@@ -287,7 +288,7 @@ def _copy_file(name: str, from_fd: int, new: str, to_fd: int) -> None:
     try:
         copy = create_file(new, to_fd)
         try:
-            while chunk := os.read(source, _CHUNK):
+            while chunk := os.read(source, CHUNK):
                 write_all(copy, chunk)
             flush(copy)
         finally:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from skillsync import filesystem
-from skillsync.filesystem import DIRECTORY, READ, is_utf8, shown
+from skillsync.filesystem import CHUNK, DIRECTORY, READ, is_utf8, shown
 from skillsync.hashing import SCHEME, SKILL_FILE, File, Link, Tree, directories_of, resolve_link, tree_hash
 from skillsync.schema import folded
 
@@ -33,7 +33,6 @@ _RUNTIME = frozenset({".git", ".venv", "node_modules"})
 
 MAX_DEPTH = 32
 MAX_ENTRIES = 10_000
-_CHUNK = 1 << 18
 _STRAYED = "is a link, and does not lead to the file that was installed"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -289,7 +288,7 @@ class _Walk:
             if not stat.S_ISREG(status.st_mode):
                 self._fault(path, fault)
                 return
-            chunk = os.read(opened, _CHUNK)
+            chunk = os.read(opened, CHUNK)
             facts = Facts(
                 size=status.st_size,
                 executable=bool(status.st_mode & stat.S_IXUSR),
@@ -331,5 +330,5 @@ def _drain(fd: int, chunk: bytes, writer: int | None, also: hashlib._Hash | None
         if writer is not None:
             with _writing():
                 filesystem.write_all(writer, chunk)
-        chunk = os.read(fd, _CHUNK)
+        chunk = os.read(fd, CHUNK)
     return SCHEME + digest.hexdigest()
