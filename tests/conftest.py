@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import gems
 import pytest
+from cuts import without_waiting_for_the_disk
 from hypothesis import HealthCheck, settings
 from node_packages import Tools
 from tools import need, need_network
@@ -39,6 +40,14 @@ def _nobodys_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         for name, value in environ.items():
             if os.environ.get(name) != value:
                 patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="module")
+def no_waiting_for_the_disk() -> Iterator[None]:
+    """For the modules that ask for it: a run waits for no disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        without_waiting_for_the_disk(patch)
         yield
 
 

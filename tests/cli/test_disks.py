@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import machine
 import pytest
 from builders import Installation, lay, walked
-from cuts import Cut, Killed, recovered, without_waiting_for_the_disk
+from cuts import Cut, Killed, recovered
 from projects import LOCK, SKILLS, Project, content, skill
 
 from skillsync.hashing import Link
@@ -24,11 +24,7 @@ if TYPE_CHECKING:
     from projects import Result, Tree
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _no_waiting_for_the_disk() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        without_waiting_for_the_disk(patch)
-        yield
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 @pytest.fixture

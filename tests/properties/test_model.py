@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import projects
 import pytest
 from builders import Installation, contents, lay, take_away
-from cuts import Cut, Killed, recovered, without_waiting_for_the_disk
+from cuts import Cut, Killed, recovered
 from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -27,7 +27,7 @@ from skillsync.syncing.apply import Source
 from skillsync.syncing.journal import STAGING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from builders import Pieces
 
@@ -64,11 +64,7 @@ _after = st.sampled_from((True, True, False))
 _errors = st.sampled_from((Killed, Killed, OSError, KeyboardInterrupt))
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _no_waiting_for_the_disk() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        without_waiting_for_the_disk(patch)
-        yield
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 def content(directory: Path, prefix: str = "") -> Content:

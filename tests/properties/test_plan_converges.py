@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,17 +18,10 @@ from skillsync.syncing import registry
 from skillsync.syncing.journal import STAGING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from builders import Fate, Installation
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _no_waiting_for_the_disk() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "sync", lambda: None)
-        patch.setattr(os, "fsync", lambda _fd: None)
-        yield
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 def check_synced(setup: Installation) -> None:

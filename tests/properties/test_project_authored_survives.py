@@ -22,8 +22,6 @@ from skillsync.syncing import registry
 from skillsync.syncing.journal import STAGING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from builders import Fate, Installation
 
 OWNED = ("a", "b-1", "new-x", "old-x")
@@ -33,12 +31,7 @@ ROWS = "---\nversion: 1\nskills:\n  x:\n    by: hand\n"
 CLAIM = '{"skills": ["mine"]}'
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _no_waiting_for_the_disk() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "sync", lambda: None)
-        patch.setattr(os, "fsync", lambda _fd: None)
-        yield
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 def everything(path: Path) -> object:

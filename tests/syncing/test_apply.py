@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import projects
 import pytest
 from builders import FIFO, Executable, Installation, Meddled, lay, take_away, walked
-from cuts import Busy, Cut, Killed, recovered, without_waiting_for_the_disk
+from cuts import Busy, Cut, Killed, recovered
 
 from skillsync import filesystem
 from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
@@ -24,7 +24,7 @@ from skillsync.syncing.registry import Row
 from skillsync.syncing.state import read_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from builders import Piece, Pieces
 
@@ -34,11 +34,7 @@ SKILLS = ".agents/skills"
 DEMO = Path(__file__).parents[2] / "fixtures/bundle"
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _no_waiting_for_the_disk() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        without_waiting_for_the_disk(patch)
-        yield
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 @pytest.fixture

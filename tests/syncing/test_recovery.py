@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import cuts
 import pytest
 from builders import FIFO, Installation, lay, take_away, walked
-from cuts import Busy, Cut, Killed, recovered, without_waiting_for_the_disk
+from cuts import Busy, Cut, Killed, recovered
 from projects import SKILLS, Project, content
 
 from skillsync import filesystem
@@ -42,11 +42,7 @@ def setup(tmp_path: Path) -> Installation:
     return found
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _no_waiting_for_the_disk() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        without_waiting_for_the_disk(patch)
-        yield
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 # What a planted journal can do
