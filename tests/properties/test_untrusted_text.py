@@ -316,7 +316,9 @@ def _cheaply() -> Iterator[None]:
     finally:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-    assert time.process_time() - started < 1
+    # PyYAML's own parser, for who has none of its wheels, takes ten times as long; nothing of that is ours.
+    is_slow = yaml_nodes._LOADER is yaml.BaseLoader  # noqa: SLF001
+    assert time.process_time() - started < (5 if is_slow else 1)
     assert peak < 100 << 20
 
 
