@@ -52,19 +52,30 @@ _pieces = contents() | st.sampled_from(
 )
 _places = st.sampled_from(PLACES)
 _texts = st.sampled_from(("1", "2", "mine"))
-# Any call; or one of those by which things change places, which are few among many.
+# Any call; or one of those by which a skill and what belongs to it change places, which are few among many.
 _calls = st.integers(0, 200) | st.sampled_from(
-    [
-        *(f"rename {start}{name}" for name in NAMES for start in ("", "new-")),
-        *(f"rename old-{name}/{path}" for name in NAMES for path in (".venv", "d/.git")),
+    (
+        *(
+            "rename {}",
+            "rename new-{}",
+            "rename new-{}",
+            "rename old-{}",
+            "rename old-{}/.venv",
+            "rename old-{}/d/.git",
+        ),
         *("rename .gitignore", "rename new-.agent-skills.yaml", "unlink SKILL.md", "unlink journal"),
-    ]
+    )
 )
 _after = st.sampled_from((True, True, False))
 _errors = st.sampled_from((Killed, Killed, OSError, KeyboardInterrupt))
 
 
 pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
+
+
+def call(at: int | str, name: str) -> int | str:
+    """Return which call it is, for a skill."""
+    return at.format(name) if isinstance(at, str) else at
 
 
 def content(directory: Path, prefix: str = "") -> Content:
@@ -373,7 +384,9 @@ class Machine(RuleBasedStateMachine):
 
     @rule(
         force=st.booleans(),
-        shipped=st.none() | st.tuples(_names, _pieces, st.booleans()),
+        name=_names,
+        pieces=_pieces,
+        is_used=st.booleans(),
         at=_calls,
         error=_errors,
         after=_after,
@@ -381,24 +394,26 @@ class Machine(RuleBasedStateMachine):
     )
     def sync_that_ends_early(  # noqa: PLR0913  # all that can be different
         self,
-        shipped: tuple[str, Pieces, bool] | None,
+        name: str,
+        pieces: Pieces,
         at: int | str,
         error: type[BaseException],
         *,
         force: bool,
         after: bool,
         again: bool,
+        is_used: bool,
     ) -> None:
         self._recover()
-        if shipped is not None:
-            name, pieces, is_used = shipped
-            self.ship(name, "gem:sus", "4", pieces, is_locked=True)
-            if is_used and disk(self.installed / name) is not None:
-                self.edit(name, ".venv/lib", "mine")
+        self.ship(name, "gem:sus", "4", pieces, is_locked=True)
+        if is_used and disk(self.installed / name) is not None:
+            self.edit(name, ".venv/lib", "mine")
         before, verdicts = self._target(), self.verdicts()
         refused = self.is_refused(verdicts, force=force)
         was = {name: disk(self.installed / name) for name in NAMES}
-        ended = Cut(at, error, after=after).end(lambda: self.setup.sync(self.lock, force=force, ignored=True))
+        ended = Cut(call(at, name), error, after=after).end(
+            lambda: self.setup.sync(self.lock, force=force, ignored=True)
+        )
         event(f"ended by {type(ended).__name__}")
         if refused:
             assert ended is not None, verdicts
@@ -428,7 +443,7 @@ class Machine(RuleBasedStateMachine):
                 self.edit(name, place, "meanwhile")
 
         was_theirs = name in self.theirs
-        ended = Busy(at, edit).end(lambda: self.setup.sync(self.lock, ignored=True))
+        ended = Busy(call(at, name), edit).end(lambda: self.setup.sync(self.lock, ignored=True))
         if not was_theirs:
             self.theirs.pop(name, None)
         event(f"edited meanwhile, {type(ended).__name__}")
@@ -437,10 +452,10 @@ class Machine(RuleBasedStateMachine):
             self._give_away(verdicts, force=False)
             self.mine |= paths
 
-    @rule(at=_calls, error=_errors, after=_after)
-    def recovery_that_ends_early(self, at: int | str, error: type[BaseException], *, after: bool) -> None:
+    @rule(name=_names, at=_calls, error=_errors, after=_after)
+    def recovery_that_ends_early(self, name: str, at: int | str, error: type[BaseException], *, after: bool) -> None:
         if self.is_cut:
-            Cut(at, error, after=after).recover(self.setup)
+            Cut(call(at, name), error, after=after).recover(self.setup)
             self._check_whole()
 
     def _recover(self) -> None:
