@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from skillsync.discovery.pypi.metadata import Direct, Identity
 
-_RECORD_LIMIT = 6 * 1024 * 1024  # 50,000 files of a hundred bytes each
+_RECORD_LIMIT = 5 * 1024 * 1024  # 50,000 files of a hundred bytes each
 _RECORD_LINES = 150_000
 _SMALL = 1024 * 1024
 _DIST_INFO = ".dist-info"
