@@ -1,19 +1,23 @@
 """The distributions that a project's own files name: pyproject.toml, uv.lock, pylock.toml, requirements files.
 
 Invariants: pure; requirements are parsed by `packaging`, never split by hand; what is no requirement names nothing;
-environment markers don't count: a distribution that is named for another platform is named.
+environment markers don't count: a distribution that is named for another platform is named; of requirements there is
+a number that nobody needs, and more than that are none.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
 from skillsync.discovery.pypi.versions import canonical
+from skillsync.schema import MalformedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+REQUIREMENTS: Final = 20_000  # in one file, at most: half a second's work
 
 _INCLUDE = re.compile(r"(?:-r|--requirement)[ \t=]*(?P<path>\S.*)")
 _EDITABLE = re.compile(r"(?:-e|--editable)[ \t=]+(?P<url>\S+)")
@@ -23,7 +27,10 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "
 
 
 def of_pyproject(table: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names in a pyproject.toml: the standard tables, uv's own, and Poetry's."""
+    """Return the names in a pyproject.toml: the standard tables, uv's own, and Poetry's.
+
+    Raises MalformedError for more than `REQUIREMENTS` of them, as `of_requirements` does.
+    """
     project = _table(table, "project")
     lists = [
         project.get("dependencies"),
@@ -55,7 +62,7 @@ def of_requirements(text: str) -> tuple[frozenset[str], tuple[str, ...]]:
     """Return the names in a requirements file, and the paths of the files that it includes, as they stand there."""
     lines = [_COMMENT.sub("", line).strip() for line in text.replace("\\\r\n", "").replace("\\\n", "").splitlines()]
     included = tuple(found["path"] for line in lines if (found := _INCLUDE.fullmatch(line)))
-    return frozenset(_names(_requirement(line) for line in lines)), included
+    return frozenset(_names(_requirement(line) for line in lines if line)), included
 
 
 def requirements_text(content: bytes) -> str:
@@ -86,7 +93,10 @@ def _requirement(line: str) -> str:
 def _names(texts: Iterable[str]) -> Iterator[str]:
     from packaging.requirements import InvalidRequirement, Requirement
 
-    for text in texts:
+    for number, text in enumerate(texts):
+        if number == REQUIREMENTS:
+            reason = f"it has more than {REQUIREMENTS} requirements"
+            raise MalformedError(reason)
         try:
             yield canonical(Requirement(text).name)
         except InvalidRequirement:

@@ -108,7 +108,7 @@ def read(path: str) -> Project:
         workspace=workspace,
         searched=tuple(upward[: upward.index(last) + 1]),
         name=dependencies.project_name(table),
-        named=dependencies.of_pyproject(table) | _locked(path, workspace.root) | _required(path),
+        named=_named(path, table) | _locked(path, workspace.root) | _required(path),
         install=_install(path, workspace.root, table),
     )
 
@@ -158,6 +158,14 @@ def _pyproject(project: str, directory: str) -> Mapping[str, Any]:
     return _read(project, f"{directory}/{PYPROJECT}", _toml) or {}
 
 
+def _named(path: str, table: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names in the project's own pyproject.toml."""
+    try:
+        return dependencies.of_pyproject(table)
+    except MalformedError as error:
+        raise unreadable(path, f"{path}/{PYPROJECT}", error.reason) from None
+
+
 def _locked(path: str, root: str) -> frozenset[str]:
     """Return the names in the locks: uv's is at the workspace's root."""
     locks = [f"{root}/uv.lock", *(f"{path}/{name}" for name in _listing(path) if is_lock(name))]
@@ -180,12 +188,14 @@ def _required(path: str) -> frozenset[str]:
     left = [f"{path}/{name}" for name in _listing(path) if is_requirements(name)]
     seen: set[str] = set()
     names: frozenset[str] = frozenset()
-    while left and len(seen) < _INCLUDED:
+    while left:
         file = left.pop()
         if file in seen:
             continue
+        if len(seen) == _INCLUDED:
+            raise unreadable(path, file, f"requirements files include more than {_INCLUDED} of each other")
         seen.add(file)
-        found, included = dependencies.of_requirements(_read(path, file, dependencies.requirements_text) or "")
+        found, included = _read(path, file, _requirements) or (frozenset(), ())
         names |= found
         left += [posixpath.normpath(posixpath.join(posixpath.dirname(file), other)) for other in included]
     return names
@@ -200,6 +210,10 @@ def _listing(path: str) -> Iterator[str]:
 
 def _toml(content: bytes) -> Mapping[str, Any]:
     return toml(content).data if content.strip() else {}
+
+
+def _requirements(content: bytes) -> tuple[frozenset[str], tuple[str, ...]]:
+    return dependencies.of_requirements(dependencies.requirements_text(content))
 
 
 def _read(project: str, path: str, parse: Callable[[bytes], T]) -> T | None:

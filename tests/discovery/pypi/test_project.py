@@ -141,9 +141,27 @@ def test_names_in_all_files(tmp_path: Path) -> None:
 
 
 def test_only_so_many_files_are_included(tmp_path: Path) -> None:
-    write_files(tmp_path, {f"r/{number}.txt": f"-r {number + 1}.txt\np{number}" for number in range(200)})
-    write_files(tmp_path, {"requirements.txt": "-r r/0.txt"})
+    write_files(tmp_path, {f"r/{number}.txt": f"-r {number + 1}.txt\np{number}" for number in range(98)})
+    write_files(tmp_path, {"r/98.txt": "last\n-r 0.txt", "requirements.txt": "-r r/0.txt"})
     assert len(projects.read(str(tmp_path)).named) == 99
+    write_files(tmp_path, {"r/98.txt": "-r 99.txt"})
+    assert problem(tmp_path).message == (
+        "r/99.txt can't be read: requirements files include more than 100 of each other"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "end"),
+    [("requirements.txt", "", ""), ("pyproject.toml", "[project]\ndependencies = [\n", "]\n")],
+)
+def test_only_so_many_requirements_are_read(tmp_path: Path, name: str, start: str, end: str) -> None:
+    line = '"a",\n' if end else "a\n"
+    write_files(tmp_path, {name: start + line * 20_000 + "# no requirement\n\n" + end})
+    assert projects.read(str(tmp_path)).named == {"a"}
+    write_files(tmp_path, {name: start + line * 20_001 + end})
+    found = problem(tmp_path)
+    assert found.message == f"{name} can't be read: it has more than 20000 requirements"
+    assert found.code is Code.ENVIRONMENT_UNREADABLE
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", "uv.lock", "pylock.toml"])
