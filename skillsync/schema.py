@@ -228,13 +228,23 @@ def decode(content: bytes) -> str:
     return text
 
 
+def toml_fault(text: str) -> str | None:
+    """Return why a TOML document is too much to be read, None if it isn't."""
+    return f"made of more than {_MOST_MARKS} lines and values" if sum(map(text.count, _MARKS)) > _MOST_MARKS else None
+
+
+def size_fault(content: bytes, limit: int) -> str | None:
+    """Return why a document is too large to be read, None if it isn't; the words are those of `read_file`."""
+    return f"larger than {limit // 1024} KiB" if len(content) > limit else None
+
+
 def toml(content: bytes) -> Table:
     """Return a TOML document. Raises MalformedError."""
     import rtoml
 
     text = decode(content)
-    if sum(map(text.count, _MARKS)) > _MOST_MARKS:
-        raise MalformedError(f"it is made of more than {_MOST_MARKS} lines and values")
+    if fault := toml_fault(text):
+        raise MalformedError(f"it is {fault}")
     try:
         return Table(rtoml.loads(text))
     except rtoml.TomlParsingError as error:

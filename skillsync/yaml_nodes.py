@@ -20,7 +20,7 @@ _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _RESOLVER: Any = yaml.resolver.Resolver()
 _MAX_DEPTH = 64
-_MAX_NODES = 100_000  # a registry has eight or ten for a skill
+MOST_NODES = 100_000  # keys and values that are read; a registry has ten for a skill
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _NULL_TAG = "tag:yaml.org,2002:null"
 _TEXT_TAG = "tag:yaml.org,2002:str"
@@ -174,8 +174,8 @@ class _Builder:
 
     def _add(self, node: Node) -> None:
         self._count += 1
-        if self._count > _MAX_NODES:
-            raise YamlError(f"more than {_MAX_NODES} keys and values", node.line, node.column)
+        if self._count > MOST_NODES:
+            raise YamlError(f"more than {MOST_NODES} keys and values", node.line, node.column)
         if not self._open:
             if self.root is not None:
                 raise YamlError("a second document begins", node.line, node.column)

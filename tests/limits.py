@@ -27,7 +27,7 @@ from skillsync.discovery.pypi import project as python_project
 from skillsync.discovery.skill import about
 from skillsync.locking import lockfile, manifest
 from skillsync.schema import InvalidError, MalformedError, toml
-from skillsync.syncing import journal, recovery, registry, state
+from skillsync.syncing import journal, registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -145,10 +145,10 @@ def _lock_of_bundler(content: bytes) -> None:
 
 
 READERS: dict[str, tuple[int, Callable[[bytes], object], dict[str, Shape]]] = {
-    "lock": (project._LOCK_LIMIT, lockfile.parse, TOML),
+    "lock": (lockfile.LIMIT, lockfile.parse, TOML),
     "manifest": (project._MANIFEST_LIMIT, lambda content: manifest.parse(content, SHELVES), MANIFEST),
-    "registry": (state._LIMIT, registry.parse, YAML),
-    "journal": (recovery._LIMIT, journal.parse, JSON),
+    "registry": (registry.LIMIT, registry.parse, YAML),
+    "journal": (journal.LIMIT, journal.parse, JSON),
     "frontmatter": (
         skill.BLOCK_LIMIT,
         lambda content: skill.parse(b"---\n" + content + b"\n---\n", about("gem:a", "a", "a")),

@@ -13,9 +13,9 @@ from skillsync.cli import report
 from skillsync.cli.project import BrokenLockError, load_lock, load_manifest
 from skillsync.cli.report import Report
 from skillsync.cli.survey import Survey, read_skills, survey
-from skillsync.errors import Problem, Severity
+from skillsync.errors import Code, Problem, Severity
 from skillsync.locking.changes import Change, between
-from skillsync.locking.lockfile import FILE_NAME, Lockfile, dump
+from skillsync.locking.lockfile import FILE_NAME, Lockfile, dump, fault
 from skillsync.locking.pins import Pinned, pinned_by
 from skillsync.locking.resolver import Resolution, resolve
 from skillsync.syncing import target
@@ -36,8 +36,10 @@ def run(project: str, *, check: bool, strict: bool, outside: bool, python: str |
     problems = (*said, *found.problems, *resolution.problems)
     if strict:
         problems = tuple(problem.as_error() for problem in problems)
-    stopped = any(problem.is_error for problem in problems)
     content = dump(resolution.lock)
+    if reason := fault(content):
+        problems = (*problems, _too_large(reason))
+    stopped = any(problem.is_error for problem in problems)
     stale = old is None or dump(old) != content
     if stale and not stopped and not check:
         filesystem.replace_file(f"{project}/{FILE_NAME}", content)
@@ -63,6 +65,12 @@ def resolved(project: str, manifest: Manifest, pinned: Pinned, *, python: str | 
     """Return what is installed, and the lock that it would make."""
     found = survey(project, manifest, pinned, python=python)
     return found, resolve(found.candidates, read_skills(found.candidates), pinned)
+
+
+def _too_large(reason: str) -> Problem:
+    message = f"{FILE_NAME} would be {reason}, which is not read"
+    hint = "admit fewer skills in agent-skills.toml"
+    return Problem(code=Code.LOCK_UNREADABLE, message=message, hint=hint, path=FILE_NAME)
 
 
 def _current(

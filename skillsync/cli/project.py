@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from skillsync.schema import Place
 
 _MANIFEST_LIMIT = 256 * 1024
-_LOCK_LIMIT = 8 * 1024 * 1024  # 1,000 skills of 20 files take 2.2 MiB
 
 
 def find(directory: str | None) -> str:
@@ -72,7 +71,7 @@ def load_lock(project: str) -> Lockfile | None:
     path = lockfile.FILE_NAME
     again = "run `skillsync lock` to write it anew"
     try:
-        content = read_file(f"{project}/{path}", _LOCK_LIMIT)
+        content = read_file(f"{project}/{path}", lockfile.LIMIT)
         return None if content is None else lockfile.parse(content)
     except NewerError as error:
         raise _error(Code.LOCK_UNREADABLE, path, f"{error.key} {error.reason}", "upgrade skillsync") from None

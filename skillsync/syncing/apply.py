@@ -7,6 +7,7 @@ done; only a direct child of the target directory is ever moved or removed.
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from skillsync.snapshot import Snapshot, shipped_faults, snapshot
 from skillsync.syncing import gitignore, journal, registry
 from skillsync.syncing.journal import NEW, OLD, STAGING, Step
 from skillsync.syncing.plan import Absent
-from skillsync.syncing.recovery import clear, make_parents, not_cleared
+from skillsync.syncing.recovery import clear, is_written_into, make_parents, not_cleared, written_into
 from skillsync.syncing.state import gitignore_text, read_entry, registry_of
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile
     from skillsync.syncing.plan import Plan
 
+# What a rename says of a place in which something is.
+_TAKEN = frozenset({errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR})
 _WRITES = frozenset({Action.ADD, Action.UPDATE})
 
 
@@ -188,18 +191,22 @@ class _Transaction:
                 filesystem.write_file(NEW + gitignore.FILE_NAME, content, self._staging)
             if self._records:
                 content = registry.dump(self._work.plan.registry)
+                _check_readable(f"{self.place}/{registry.FILE_NAME}", registry.fault(content))
                 filesystem.write_file(NEW + registry.FILE_NAME, content, self._staging)
 
     def write_journal(self) -> None:
         """Say what is about to change: from here on the next run can tell what was done."""
-        rows = self._work.plan.registry.rows
-        steps = []
-        for change in self._work.plan.changes:
-            row = rows.get(change.skill)
-            new = row.hash if isinstance(row, registry.Row) and change.action in _WRITES else None
-            inode = self._inodes.get(change.skill, 0)
-            steps.append(Step(skill=change.skill, old=change.before, new=new, inode=inode))
+        steps = [
+            Step(
+                skill=change.skill,
+                old=change.before,
+                new=self._hash(change),
+                inode=self._inodes.get(change.skill, 0),
+            )
+            for change in self._work.plan.changes
+        ]
         content = journal.dump(steps, self._work.plan.registry)
+        _check_readable(f"{self._inside}/{journal.FILE_NAME}", journal.fault(content))
         with below(self._inside):
             filesystem.write_file(NEW + journal.FILE_NAME, content, self._staging)
             filesystem.rename(NEW + journal.FILE_NAME, journal.FILE_NAME, from_fd=self._staging, to_fd=self._staging)
@@ -213,6 +220,7 @@ class _Transaction:
 
     def commit(self) -> None:
         """Swap everything in; the registry last, since it says what is ours."""
+        self._undo.append(self._check_unwritten)
         try:
             for change in self._work.plan.changes:
                 self._swap(change)
@@ -231,7 +239,7 @@ class _Transaction:
         try:
             filesystem.flush(self._fd)
         except OSError as error:
-            hint = "every skill is in its place; whether the disk has it nobody knows: run `skillsync verify`"
+            hint = "its skills are in their places; whether the disk has it nobody knows: run `skillsync verify`"
             raise _failure(self.place, error, hint) from error
 
     def _check_registry_unedited(self) -> None:
@@ -269,6 +277,25 @@ class _Transaction:
         if now != self._work.plan.replaced[name]:
             raise _edited(f"{self.place}/{name}", name)
 
+    def _check_unwritten(self) -> None:
+        """Refuse to remove what was swapped in and back, if somebody has written into it: the last that is undone.
+
+        It stays in the staging directory, where the next run finds it.
+        """
+        with below(self._inside):
+            problems = [
+                written_into(self.place, change.skill)
+                for change in self._work.written
+                if is_written_into(change.skill, self._inodes[change.skill], self._hash(change), self._staging)
+            ]
+        if problems:
+            raise SkillsyncError(*problems)
+
+    def _hash(self, change: Change) -> str | None:
+        """Return the hash of what a change brings, None if it brings nothing."""
+        row = self._work.plan.registry.rows.get(change.skill)
+        return row.hash if isinstance(row, registry.Row) and change.action in _WRITES else None
+
     def _carry(self, name: str, path: str) -> None:
         """Move what people and agents made inside a skill from its old directory into the new one."""
         with below(self.place):
@@ -294,6 +321,8 @@ class _Transaction:
             filesystem.rename(name, new, from_fd=from_fd, to_fd=to_fd)
         except OSError as error:
             path = f"{self.place}/{name if from_fd == self._fd else new}"
+            if error.errno in _TAKEN and to_fd == self._fd:
+                raise _edited(path) from error
             raise OSError(error.errno, error.strerror, path) from error
 
     def _move_back(self, name: str, new: str, from_fd: int, to_fd: int) -> None:
@@ -349,6 +378,13 @@ class _Transaction:
         finally:
             os.close(self._staging)
             self._staging = -1
+
+
+def _check_readable(path: str, fault: str | None) -> None:
+    """Refuse to write what no later run could read."""
+    if fault:
+        message = f"{path} would be {fault}, which is not read"
+        raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="lock fewer skills", path=path))
 
 
 def _edited(path: str, skill: str | None = None) -> SkillsyncError:

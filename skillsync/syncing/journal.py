@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from skillsync.schema import InvalidError, MalformedError, Table, decode, hash_fault, name_fault
+from skillsync.schema import InvalidError, MalformedError, Table, decode, hash_fault, name_fault, size_fault
 from skillsync.syncing import registry
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from skillsync.syncing.registry import Registry
 
 FILE_NAME = "journal"
+LIMIT = 3 * 1024 * 1024  # bytes that are read; of 1,000 skills there are 380 KiB: the registry is in it, escaped
 # The staging directory, and what its entries are named after: what comes, and what was moved aside.
 STAGING = ".skillsync"
 NEW = "new-"
@@ -137,6 +138,11 @@ def _hash(entry: Table, name: str) -> str | None:
     if fault := hash_fault(text):
         raise InvalidError(entry.key(name), fault)
     return text
+
+
+def fault(content: bytes) -> str | None:
+    """Return why a journal could not be read again, None if it can."""
+    return size_fault(content, LIMIT)
 
 
 def dump(steps: Iterable[Step], to_come: Registry) -> bytes:

@@ -2,13 +2,14 @@
 
 Invariants: runs under the lock, before anything else is read; what a person made is never taken for that run's work;
 a staging directory that holds anything but skillsync's own names is not touched; what was moved aside is removed only
-if it is what that run meant to replace; what is being removed bears a name that is never brought back.
+if it is what that run meant to replace, and what people made inside it only once it is where it belongs; what is being
+removed bears a name that is never brought back.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -24,13 +25,25 @@ from skillsync.syncing.registry import ForeignRow, Registry, Row
 from skillsync.syncing.state import read_registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from skillsync.snapshot import Snapshot
     from skillsync.syncing.target import Target
 
 _UNKNOWN = ""  # in place of a hash
-_LIMIT = 3 * 1024 * 1024  # of 1,000 skills it has 380 KiB: the registry's text is in it, escaped
+# The settlements in which the directory that is there gets what was made inside the old one.
+_CARRYING = frozenset({Settlement.ADOPT, Settlement.KEEP})
 _FILES = frozenset({gitignore.FILE_NAME, registry.FILE_NAME, journal.FILE_NAME})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Left:
+    """What an interrupted run left: the target directory and its staging directory, both open, and what is in that."""
+
+    target: Target
+    fd: int
+    staging: int
+    entries: Mapping[str, Kind]
 
 
 def recover(fd: int, target: Target) -> bool:
@@ -45,26 +58,29 @@ def recover(fd: int, target: Target) -> bool:
     if found is not Kind.DIRECTORY:
         raise _not_ours(target, f"is {found.value}")
     with below(target.name), open_directory(STAGING, dir_fd=fd) as staging:
-        entries = listing(staging)
-        for name in entries:
+        left = _Left(target=target, fd=fd, staging=staging, entries=listing(staging))
+        for name in left.entries:
             if not _is_staged(name):
                 raise _not_ours(target, f"holds `{filesystem.shown(name)}`")
-        interrupted = _read(staging, target)
-        steps = (*interrupted.steps, *_leftovers(interrupted, entries))
-        if steps:
-            current = read_registry(fd, target)
-            seen = {step: _look(step, current.rows, entries, fd) for step in steps}
-            settled = {step: settle(step, seen[step]) for step in steps}
-            for step, settlement in settled.items():
-                if seen[step].aside and _may_be_missed(
-                    step, seen[step], settlement, entries[OLD + step.skill], staging
-                ):
-                    raise _missed(target, step.skill)
-            rows = _settle_all(settled, interrupted.registry, current, fd, staging)
+        interrupted = _read(left)
+        steps = (*interrupted.steps, *_leftovers(interrupted, left.entries))
+        # A run that had nothing but .gitignore to change has no steps, and the registry is no matter then.
+        current = read_registry(fd, target) if steps else Registry()
+        seen = {step: _look(step, current.rows, left) for step in steps}
+        settled = {step: settle(step, seen[step]) for step in steps}
+        aside = [step for step in steps if seen[step].aside]
+        problems = [problem for step in aside for problem in _missed(step, seen[step], settled[step], left)]
+        problems += _missed_edits(steps, left)
+        problems += _missed_lines(left)
+        if problems:
+            raise SkillsyncError(*problems)
+        try:
+            rows = _settle_all(settled, interrupted.registry, current, left)
             if rows != current.rows:
-                _record(replace(current, rows=rows), fd, staging)
-        # A run that had nothing else to change has no steps.
-        _restore_gitignore(entries, fd, staging)
+                _record(replace(current, rows=rows), left)
+            _restore_gitignore(left)
+        except OSError as error:
+            raise _not_settled(target.name, error) from error
         try:
             clear(fd, staging)
         except OSError as error:
@@ -78,10 +94,11 @@ def _is_staged(name: str) -> bool:
     return name == journal.FILE_NAME or (rest != name and (name_fault(rest) is None or rest in _FILES))
 
 
-def _read(staging: int, target: Target) -> Journal:
+def _read(left: _Left) -> Journal:
     """Read the journal; without a valid one there is nothing of that run's to record."""
+    target = left.target
     try:
-        content = read_file(journal.FILE_NAME, _LIMIT, dir_fd=staging)
+        content = read_file(journal.FILE_NAME, journal.LIMIT, dir_fd=left.staging)
         if content is not None:
             return journal.parse(content)
     except NewerError as error:
@@ -107,79 +124,154 @@ def _leftovers(interrupted: Journal, entries: Mapping[str, Kind]) -> Iterator[St
     return (Step(skill=name, old=_UNKNOWN, new=None, inode=0) for name in aside if name not in known | _FILES)
 
 
-def _may_be_missed(step: Step, found: Found, settlement: Settlement, kind: Kind, staging: int) -> bool:
-    """Whether what was moved aside would go though it isn't what that run meant to replace.
+def _missed(step: Step, found: Found, settlement: Settlement, left: _Left) -> Iterator[Problem]:
+    """Yield what somebody may miss of what was moved aside, if all goes on."""
+    path = f"{left.target.name}/{STAGING}/{OLD}{step.skill}"
+    if _is_unknown(step, found, settlement, left):
+        message = f"{path} is not what an interrupted sync meant to replace: somebody may miss it"
+        hint = f"look at it, and move it away or back to {left.target.name}/{step.skill}"
+        yield Problem(code=Code.MODIFIED, message=message, hint=hint, skill=step.skill, path=path)
+    elif settlement in _CARRYING:
+        for inner in _runtime(step.skill, left):
+            if taken := _taken(step.skill, inner, left.fd):
+                message = f"{path}/{inner} was {left.target.name}/{step.skill}/{inner} until a sync was interrupted"
+                hint = f"look at it and at {left.target.name}/{taken}, and move one of them away"
+                yield Problem(code=Code.MODIFIED, message=message, hint=hint, skill=step.skill, path=f"{path}/{inner}")
+
+
+def _is_unknown(step: Step, found: Found, settlement: Settlement, left: _Left) -> bool:
+    """Whether what was moved aside would go, or come back, though it isn't what that run meant to replace.
 
     It was edited then, before it was moved; or nobody knows what it is.
     """
     if settlement is Settlement.RESTORE:
         return step.old == _UNKNOWN and found.ownership is not Ownership.OWNED
-    if kind is not Kind.DIRECTORY:
+    if left.entries[OLD + step.skill] is not Kind.DIRECTORY:
         return step.old is not None
-    name = OLD + step.skill
-    with below(STAGING), open_directory(name, dir_fd=staging) as fd:
-        aside = snapshot(fd, name)
+    aside = _aside(step.skill, left)
     if aside.hash == step.old:
         # Removed with what was made inside, it goes as it was meant to; not where a person's own is in its place.
         return settlement is Settlement.LEAVE and found.is_there and bool(aside.runtime)
     return bool(aside.tree or aside.faults or aside.runtime)
 
 
+def _aside(skill: str, left: _Left) -> Snapshot:
+    name = OLD + skill
+    with below(STAGING), open_directory(name, dir_fd=left.staging) as fd:
+        return snapshot(fd, name)
+
+
+def _runtime(skill: str, left: _Left) -> tuple[str, ...]:
+    """Return the directories of people and agents in what was moved aside."""
+    return _aside(skill, left).runtime if left.entries.get(OLD + skill) is Kind.DIRECTORY else ()
+
+
+def _taken(skill: str, path: str, fd: int) -> str | None:
+    """Return what is in the way of a path inside a skill, below the target directory; None if its place is free.
+
+    Through a link nothing goes: it may have come with the repository.
+    """
+    place = ""
+    with ExitStack() as stack:
+        for name in (skill, *path.split("/")):
+            place = f"{place}/{name}".lstrip("/")
+            found = filesystem.kind(name, fd)
+            if found is None:
+                return None
+            if found is not Kind.DIRECTORY:
+                break
+            fd = stack.enter_context(open_directory(name, dir_fd=fd))
+    return place
+
+
+def _missed_edits(steps: Iterable[Step], left: _Left) -> Iterator[Problem]:
+    """Yield what was swapped in and back again by a run that failed, if somebody has written into it meanwhile."""
+    for step in steps:
+        with below(STAGING):
+            if is_written_into(step.skill, step.inode, step.new, left.staging):
+                yield written_into(left.target.name, step.skill)
+
+
+def is_written_into(skill: str, inode: int, staged: str | None, staging: int) -> bool:
+    """Whether the staged directory of a skill is there, and isn't what was staged any more."""
+    name = NEW + skill
+    if filesystem.kind(name, staging) is not Kind.DIRECTORY:
+        return False
+    with open_directory(name, dir_fd=staging) as fd:
+        if filesystem.inode(fd) != inode:
+            return False
+        found = snapshot(fd, name)
+    return found.hash != staged or bool(found.runtime)
+
+
+def written_into(target: str, skill: str) -> Problem:
+    """Name a staged directory that somebody has written into while it was in its place."""
+    path = f"{target}/{STAGING}/{NEW}{skill}"
+    message = f"{path} is what somebody wrote into {target}/{skill} during a sync that failed"
+    hint = "look at it, and move it away"
+    return Problem(code=Code.MODIFIED, message=message, hint=hint, skill=skill, path=path)
+
+
+def _missed_lines(left: _Left) -> Iterator[Problem]:
+    """Yield the user's `.gitignore` if it was moved aside, and another one is where it has to come back to.
+
+    If that one came out of the staging directory, it has the old one's lines.
+    """
+    name = gitignore.FILE_NAME
+    if {OLD + name, NEW + name} <= left.entries.keys() and filesystem.kind(name, left.fd):
+        place = f"{left.target.name}/{name}"
+        path = f"{left.target.name}/{STAGING}/{OLD}{name}"
+        message = f"{path} was {place} until a sync was interrupted, and there is another one now"
+        hint = f"bring the lines that you need from it into {place}, and remove it"
+        yield Problem(code=Code.MODIFIED, message=message, hint=hint, path=path)
+
+
 def _settle_all(
-    settled: Mapping[Step, Settlement], to_come: Registry, current: Registry, fd: int, staging: int
+    settled: Mapping[Step, Settlement], to_come: Registry, current: Registry, left: _Left
 ) -> dict[str, Row | ForeignRow]:
     """Do what was settled, and return the rows of the registry as they are then."""
     rows: dict[str, Row | ForeignRow] = dict(current.rows)
     for step, settlement in settled.items():
         if settlement is Settlement.RESTORE:
-            filesystem.rename(OLD + step.skill, step.skill, from_fd=staging, to_fd=fd)
+            filesystem.rename(OLD + step.skill, step.skill, from_fd=left.staging, to_fd=left.fd)
         elif settlement is Settlement.ADOPT:
             row = to_come.rows.get(step.skill)
             if isinstance(row, Row) and row.hash == step.new and not isinstance(rows.get(step.skill), ForeignRow):
                 rows[step.skill] = row
-        if settlement in {Settlement.ADOPT, Settlement.KEEP}:
-            _carry(step.skill, fd, staging)
+        if settlement in _CARRYING:
+            _carry(step.skill, left)
     return rows
 
 
-def _restore_gitignore(entries: Mapping[str, Kind], fd: int, staging: int) -> None:
-    if OLD + gitignore.FILE_NAME in entries and filesystem.kind(gitignore.FILE_NAME, fd) is None:
-        filesystem.rename(OLD + gitignore.FILE_NAME, gitignore.FILE_NAME, from_fd=staging, to_fd=fd)
+def _restore_gitignore(left: _Left) -> None:
+    name = gitignore.FILE_NAME
+    if OLD + name in left.entries and filesystem.kind(name, left.fd) is None:
+        filesystem.rename(OLD + name, name, from_fd=left.staging, to_fd=left.fd)
 
 
-def _look(step: Step, rows: Mapping[str, object], entries: Mapping[str, Kind], fd: int) -> Found:
+def _look(step: Step, rows: Mapping[str, object], left: _Left) -> Found:
     """Read what there is of one step."""
-    found = filesystem.kind(step.skill, fd)
+    found = filesystem.kind(step.skill, left.fd)
     here, inode = None, 0
     if found is Kind.DIRECTORY:
-        with open_directory(step.skill, dir_fd=fd) as inner:
+        with open_directory(step.skill, dir_fd=left.fd) as inner:
             here, inode = snapshot(inner, step.skill).hash, filesystem.inode(inner)
     if isinstance(rows.get(step.skill), Row):
         ownership = Ownership.OWNED
     else:
-        no_registry = filesystem.kind(registry.FILE_NAME, fd) is None
+        no_registry = filesystem.kind(registry.FILE_NAME, left.fd) is None
         ownership = Ownership.UNKNOWN if no_registry else Ownership.NOT_OWNED
-    return Found(
-        here=here, is_there=found is not None, inode=inode, aside=OLD + step.skill in entries, ownership=ownership
-    )
+    aside = OLD + step.skill in left.entries
+    return Found(here=here, is_there=found is not None, inode=inode, aside=aside, ownership=ownership)
 
 
-def _carry(skill: str, fd: int, staging: int) -> None:
-    """Move what people and agents made inside the old directory into the one that is in its place.
-
-    Through a link in that one nothing goes: it may have come with the repository, as the old one may.
-    """
-    if {filesystem.kind(skill, fd), filesystem.kind(OLD + skill, staging)} != {Kind.DIRECTORY}:
-        return
-    with below(STAGING), open_directory(OLD + skill, dir_fd=staging) as old:
-        runtime = snapshot(old, OLD + skill).runtime
-    for path in runtime:
-        with suppress(NotADirectoryError, UnreadableError):
-            make_parents(skill, path, fd)
-            parent, _, name = path.rpartition("/")
-            with open_directory(skill, parent, dir_fd=fd) as into:
-                if filesystem.kind(name, into) is None:
-                    filesystem.rename(f"{OLD}{skill}/{path}", name, from_fd=staging, to_fd=into)
+def _carry(skill: str, left: _Left) -> None:
+    """Move what people and agents made inside the old directory into the one that is in its place."""
+    for path in _runtime(skill, left):
+        make_parents(skill, path, left.fd)
+        parent, _, name = path.rpartition("/")
+        with open_directory(skill, parent, dir_fd=left.fd) as into:
+            filesystem.rename(f"{OLD}{skill}/{path}", name, from_fd=left.staging, to_fd=into)
 
 
 def make_parents(skill: str, path: str, fd: int) -> None:
@@ -191,14 +283,14 @@ def make_parents(skill: str, path: str, fd: int) -> None:
                 filesystem.make_directory(name, into)
 
 
-def _record(to_come: Registry, fd: int, staging: int) -> None:
+def _record(to_come: Registry, left: _Left) -> None:
     name = NEW + registry.FILE_NAME
     with below(STAGING):
         with suppress(FileNotFoundError):
-            filesystem.remove_file(name, staging)
-        filesystem.write_file(name, registry.dump(to_come), staging)
-        filesystem.rename(name, registry.FILE_NAME, from_fd=staging, to_fd=fd)
-    filesystem.flush(fd)
+            filesystem.remove_file(name, left.staging)
+        filesystem.write_file(name, registry.dump(to_come), left.staging)
+        filesystem.rename(name, registry.FILE_NAME, from_fd=left.staging, to_fd=left.fd)
+    filesystem.flush(left.fd)
 
 
 def clear(fd: int, staging: int) -> None:
@@ -210,11 +302,9 @@ def clear(fd: int, staging: int) -> None:
             if kind is not Kind.DIRECTORY:
                 filesystem.remove_file(name, staging)
                 continue
-            doomed = name
-            if name.startswith(OLD):
-                # Half a directory must not look like one that was moved aside.
-                doomed = next(spare)
-                filesystem.rename(name, doomed, from_fd=staging, to_fd=staging)
+            # Half a directory must not look like one that was moved aside, or like one that somebody wrote into.
+            doomed = next(spare)
+            filesystem.rename(name, doomed, from_fd=staging, to_fd=staging)
             filesystem.remove_tree(doomed, staging, spare)
     filesystem.remove_directory(STAGING, fd)
 
@@ -227,11 +317,11 @@ def not_cleared(target: str, error: OSError) -> SkillsyncError:
     return SkillsyncError(Problem(code=Code.IO, message=message, hint=hint, path=path))
 
 
-def _missed(target: Target, skill: str) -> SkillsyncError:
-    path = f"{target.name}/{STAGING}/{OLD}{skill}"
-    message = f"{path} is not what an interrupted sync meant to replace: somebody may miss it"
-    hint = f"look at it, and move it away or back to {target.name}/{skill}"
-    return SkillsyncError(Problem(code=Code.MODIFIED, message=message, hint=hint, skill=skill, path=path))
+def _not_settled(target: str, error: OSError) -> SkillsyncError:
+    """Say that some of it may be settled, so that nobody takes it for the state from before."""
+    path = f"{target}/{error.filename}" if error.filename else target
+    hint = "what an interrupted sync left is settled in part: mend that, and the next `skillsync sync` goes on"
+    return SkillsyncError(Problem(code=Code.IO, message=f"{path}: {error.strerror}", hint=hint, path=path))
 
 
 def _not_ours(target: Target, what: str) -> SkillsyncError:

@@ -11,13 +11,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillsync import yaml_nodes
-from skillsync.schema import InvalidError, MalformedError, NewerError, decode, hash_fault, line_fault, name_fault
+from skillsync.schema import (
+    InvalidError,
+    MalformedError,
+    NewerError,
+    decode,
+    hash_fault,
+    line_fault,
+    name_fault,
+    size_fault,
+)
 from skillsync.yaml_nodes import Alias, Mapping, Node, Scalar, YamlError, compose, plain, quoted_if_needed, walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as Rows
 
 FILE_NAME = ".agent-skills.yaml"
+LIMIT = 3 * 1024 * 1024  # bytes that are read; of 1,000 skills there are 160 KiB
 VERSION = 1
 _NUMBER = re.compile("[1-9][0-9]*")
 _KEYS = ("gem", "ecosystem", "package", "version", "hash")
@@ -137,6 +147,13 @@ def _refuse_aliases(root: Node) -> None:
     for node in walk(root):
         if isinstance(node, Alias):
             raise MalformedError("it has an alias, which skillsync would not keep", node.line, node.column)
+
+
+def fault(content: bytes) -> str | None:
+    """Return why the file could not be read again, None if it can."""
+    # As it is written here, a line has a key and a value.
+    crowded = content.count(b"\n") * 2 > yaml_nodes.MOST_NODES
+    return f"of more than {yaml_nodes.MOST_NODES} keys and values" if crowded else size_fault(content, LIMIT)
 
 
 def dump(registry: Registry) -> bytes:

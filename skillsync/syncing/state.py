@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 # Skillsync's own, and what a file manager leaves. No other dot hides anything: agents may load what is below it.
 _OWN = frozenset({registry.FILE_NAME, gitignore.FILE_NAME, STAGING, ".DS_Store"})
-_LIMIT = 3 * 1024 * 1024  # of 1,000 skills, the registry has 160 KiB
 _TRIES = 100
 _PAUSE = 0.05  # seconds, for a run that is at work
 # Another tool's registry; what it owns is no more ours than a person's.
@@ -140,7 +139,7 @@ def read_registry(fd: int, target: Target) -> Registry:
 
 def registry_of(fd: int) -> Registry:
     """Return the registry of an open directory. Raises InvalidError, MalformedError or UnreadableError."""
-    content = read_file(registry.FILE_NAME, _LIMIT, dir_fd=fd)
+    content = read_file(registry.FILE_NAME, registry.LIMIT, dir_fd=fd)
     return registry.Registry() if content is None else registry.parse(content)
 
 
@@ -155,7 +154,7 @@ def _unreadable(path: str, reason: str, hint: str, place: Place = (None, None)) 
 def _read_foreign(fd: int, target: Target) -> frozenset[str]:
     """Return the names that another tool's registry claims. Raises SkillsyncError: unreadable is not empty."""
     with suppress(UnreadableError, ValueError, KeyError, TypeError, RecursionError):
-        content = read_file(_FOREIGN_REGISTRY, _LIMIT, dir_fd=fd)
+        content = read_file(_FOREIGN_REGISTRY, registry.LIMIT, dir_fd=fd)
         if content is None:
             return frozenset()
         skills = json.loads(content)["skills"]
@@ -178,7 +177,7 @@ def read_gitignore(fd: int, target: Target) -> str | None:
 
 def gitignore_text(fd: int, name: str) -> str | None:
     """Return the text of a `.gitignore` under any name, None if there is none. Raises UnreadableError."""
-    content = read_file(name, _LIMIT, dir_fd=fd)
+    content = read_file(name, registry.LIMIT, dir_fd=fd)
     return None if content is None else content.decode("utf-8", "surrogateescape")
 
 
@@ -204,6 +203,6 @@ def _read_modified(target: Target, skill: str, path: str) -> bytes:
     directory, _, name = f"{skill}/{path}".rpartition("/")
     try:
         with open_directory(target.base, f"{target.path}/{directory}".lstrip("/")) as fd:
-            return read_file(name, _LIMIT, dir_fd=fd) or b""
+            return read_file(name, registry.LIMIT, dir_fd=fd) or b""
     except (OSError, UnreadableError):
         return b""

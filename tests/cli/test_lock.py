@@ -10,6 +10,9 @@ import projects
 import pytest
 from projects import HOME, LOCK, MANIFEST, REGISTRY, Project, skill
 
+from skillsync.errors import ExitCode
+from skillsync.locking import lockfile
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -68,6 +71,21 @@ def test_a_lock_that_stays_the_same_is_not_rewritten(project: Project) -> None:
     assert f"{LOCK} is up to date: 1 skill of 1 provider\n" in result.out
     assert project.tree == before
     assert (project.root / LOCK).stat().st_ino == inode
+
+
+def test_a_lock_that_could_not_be_read_again_is_not_written(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.done("lock")
+    project.gem("many", "1.0.0", *(f"skill-{number}" for number in range(20)))
+    monkeypatch.setattr(lockfile, "LIMIT", 2048)
+    before = project.tree
+    result = project.run("lock")
+    assert result.code == ExitCode.USAGE
+    assert result.err == (
+        f"error[lock-unreadable]: {LOCK} would be larger than 2 KiB, which is not read\n"
+        f"  hint: admit fewer skills in {MANIFEST}\n"
+    )
+    assert f"{LOCK} was not written\n" in result.out
+    assert project.tree == before
 
 
 def test_the_lock_does_not_tell_where_it_was_made(tmp_path: Path) -> None:

@@ -177,6 +177,7 @@ class Machine(RuleBasedStateMachine):
         # What the person wrote into owned skills, by path; and by name what is the person's altogether, with the times.
         self.mine: dict[str, bytes] = {}
         self.theirs: dict[str, object] = {}
+        self.aside: dict[str, bytes] = {}  # as `mine`: moved aside, with another one in its place
         self.kept: bytes | None = None  # the registry, while a garbled one stands in its place
         # Of a run that was cut off: what it may have changed, what each was, and whether the person has done something.
         self.cut: dict[str, Disk] = {}
@@ -299,14 +300,15 @@ class Machine(RuleBasedStateMachine):
     @rule(name=_names, place=_places, text=_texts)
     def edit(self, name: str, place: str, text: str) -> None:
         """Write a file in a skill, be it installed or the person's own."""
-        if self.is_cut and RUNTIME.intersection(place.split("/")):
-            return  # see below: two of a name have no place in one skill
         path = self.installed / name
         above = (path, *(path / directory for directory in parents(place)))
         blocked = any(one.is_symlink() or one.is_file() for one in above)
         if not blocked and not (path / place).is_symlink() and not (path / place).is_dir():
+            inner = f"{name}/{place}"
+            if self.is_cut and inner in self.mine and not (path / place).exists():
+                self.aside[inner] = self.mine[inner]
             lay(path, {place: text})
-            self.mine[f"{name}/{place}"] = text.encode()
+            self.mine[inner] = text.encode()
             self._made(name)
 
     @rule(name=_names, piece=st.sampled_from(("a file", Link("mine"), Link("../.."), None)))
@@ -325,6 +327,8 @@ class Machine(RuleBasedStateMachine):
     def remove(self, name: str) -> None:
         take_away(self.installed / name)
         self._forget(name)
+        for path in [path for path in self.aside if path.startswith(f"{name}/")]:
+            self.mine[path] = self.aside.pop(path)
         self.theirs.pop(name, None)
         self.undisturbed = None
 
@@ -447,6 +451,7 @@ class Machine(RuleBasedStateMachine):
         if not was_theirs:
             self.theirs.pop(name, None)
         event(f"edited meanwhile, {type(ended).__name__}")
+        self.is_cut = (self.installed / STAGING).exists()
         if ended is None and not was_theirs:
             paths = {path: text for path, text in self.mine.items() if text == b"meanwhile"}
             self._give_away(verdicts, force=False)
@@ -464,10 +469,12 @@ class Machine(RuleBasedStateMachine):
             before = self._target()
             try:
                 recovered(self.setup)
-            except SkillsyncError:
-                assert self.kept is not None
+            except SkillsyncError as error:
                 assert self._target() == before
-                return
+                if self.kept is not None:
+                    return
+                self._move_away(error)
+                recovered(self.setup)
             if not self.is_cut:
                 assert self._target() == before
         assert not (self.installed / STAGING).exists()
@@ -475,6 +482,17 @@ class Machine(RuleBasedStateMachine):
         self._check_whole()
         self._check_line()
         self.cut = {}
+
+    def _move_away(self, error: SkillsyncError) -> None:
+        """Do what a refused recovery asks for: there are two for one place, and the one that was moved aside goes."""
+        event("refused to lose what was moved aside")
+        for problem in error.problems:
+            target, _, inner = str(problem.path).partition(f"{STAGING}/")
+            assert inner[:4] in {"old-", "new-"}, problem
+            assert os.path.lexists(self.setup.project / target / inner[4:].split("/")[0]), problem
+            take_away(self.setup.project / str(problem.path))
+        self.aside.clear()
+        self.mine = {path: text for path, text in self.mine.items() if (self.installed / path).exists()}
 
     def _target(self) -> dict[str, tuple[object, ...]]:
         """Everything in the target directory, and the directory itself if it is there."""
@@ -540,9 +558,11 @@ class Machine(RuleBasedStateMachine):
             assert everything(self.installed / name) == was, name
         for path, text in self.mine.items():
             name, _, inner = path.partition("/")
-            aside = self.installed / STAGING / f"old-{name}" / inner
-            places = (self.installed / path, aside) if self.is_cut else (self.installed / path,)
+            aside = [self.installed / STAGING / f"{start}{name}" / inner for start in ("old-", "new-")]
+            places = [self.installed / path, *(aside if self.is_cut else ())]
             assert any(one.is_file() and one.read_bytes() == text for one in places), path
+        for path, text in self.aside.items():
+            assert (self.installed / STAGING / f"old-{path}").read_bytes() == text, path
 
 
 TestModel = Machine.TestCase

@@ -25,6 +25,7 @@ from skillsync.syncing.state import read_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from types import ModuleType
 
     from builders import Piece, Pieces
 
@@ -540,7 +541,7 @@ def test_a_target_that_fails_is_as_it_was_and_the_one_before_is_done(
 
     def fail(old: str, new: str, **options: Any) -> None:  # noqa: ANN401  # as `os.rename` takes them
         renames.append(new)
-        if renames.count("x") == 2:
+        if new == "x" and renames.count("x") == 2:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         os.rename(old, new, **options)
 
@@ -570,6 +571,21 @@ def test_what_has_nothing_to_do_is_not_touched(setup: Installation) -> None:
         assert work.is_empty
         apply([work, Work(fd=None, plan=setup.plan())], setup.lock(), {})
     assert projects.tree(setup.installed) == before
+
+
+@pytest.mark.parametrize("form", [registry, journal])
+def test_what_could_not_be_read_again_is_not_written(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch, form: ModuleType
+) -> None:
+    setup.ship("a", {})
+    setup.sync()
+    setup.ship("b", {})
+    monkeypatch.setattr(form, "LIMIT", (setup.installed / registry.FILE_NAME).stat().st_size)
+    (problem,) = refused(setup)
+    path = f"{SKILLS}/{f'{STAGING}/' if form is journal else ''}{form.FILE_NAME}"
+    assert (problem.code, problem.path) == (Code.USAGE, path)
+    assert problem.message == f"{path} would be larger than 0 KiB, which is not read"
+    assert problem.hint == "lock fewer skills"
 
 
 # What somebody does while a run is at work
@@ -656,9 +672,10 @@ def test_what_somebody_puts_where_a_skill_is_to_be_added_stays(
 ) -> None:
     setup.ship("x", {"f": "1"})
     meanwhile(monkeypatch, lambda: lay(setup.installed, {"x/f": "mine"}))
-    with pytest.raises(OSError, match="not empty") as caught:
+    with pytest.raises(SkillsyncError) as caught:
         setup.sync()
-    assert caught.value.filename == f"{SKILLS}/x"
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.path) == (Code.MODIFIED, f"{SKILLS}/x")
     assert projects.content(setup.installed) == {
         "x": ("drwxr-xr-x", None),
         "x/f": ("-rw-r--r--", b"mine"),
@@ -723,14 +740,52 @@ def test_a_gitignore_that_somebody_begins_meanwhile_is_not_lost(
     assert projects.content(setup.installed) == {".gitignore": ("-rw-r--r--", b"/mine/\n")}
 
 
+@pytest.mark.parametrize(
+    ("path", "at"),
+    [(".venv/lib", "old-x/.venv"), ("notes/n", "old-x/.venv"), ("f", f"new-{registry.FILE_NAME}")],
+)
+def test_what_somebody_writes_into_a_new_skill_before_its_run_fails_is_not_lost(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch, path: str, at: str
+) -> None:
+    setup.ship("x", {"f": "1"})
+    setup.sync()
+    lay(setup.installed, {"x/.venv/lib": "l"})
+    setup.ship("x", {"f": "2"})
+
+    def write_and_fail() -> None:
+        lay(setup.installed, {f"x/{path}": "mine"})
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    meanwhile(monkeypatch, write_and_fail, at=at)
+    new = f"{SKILLS}/{STAGING}/new-x"
+    problem = Problem(
+        code=Code.MODIFIED,
+        message=f"{new} is what somebody wrote into {SKILLS}/x during a sync that failed",
+        hint="look at it, and move it away",
+        skill="x",
+        path=new,
+    )
+    for _ in range(2):
+        with pytest.raises(SkillsyncError) as caught:
+            setup.sync()
+        assert caught.value.problems == (problem,)
+        assert (setup.project / new / path).read_text() == "mine"
+        assert (setup.installed / "x/.venv/lib").read_text() == "l"
+        assert (setup.installed / "x/f").read_text() == "1"
+    (setup.project / new).rename(setup.project / "kept")
+    setup.sync()
+    assert (setup.installed / "x/f").read_text() == "2"
+    assert (setup.installed / "x/.venv/lib").read_text() == "l"
+
+
 # What the system refuses
 
 
 def refusing(call: str, name: str, code: int = errno.EACCES) -> Meddled:
-    """Return an `os` that refuses one call for a name."""
+    """Return an `os` that refuses one call for a name; not what moves it out of the way when all is cleared up."""
 
     def refuse(first: Any, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401  # any call of `os`
-        if first == name:
+        if first == name and arguments[:1] not in {("new-0",), ("new-1",)}:
             raise OSError(code, os.strerror(code), first)
         return getattr(os, call)(first, *arguments, **options)
 
@@ -842,7 +897,7 @@ def test_a_flush_that_fails_when_all_is_in_place_is_told_as_that(
         setup.sync()
     (problem,) = caught.value.problems
     assert (problem.code, problem.message) == (Code.IO, f"{SKILLS}: Input/output error")
-    assert "every skill is in its place" in (problem.hint or "")
+    assert "its skills are in their places" in (problem.hint or "")
     assert sorted(os.listdir(setup.installed)) == [registry.FILE_NAME, "x"]
 
 
@@ -856,12 +911,12 @@ def test_what_was_replaced_and_can_not_be_removed_is_told_as_that_and_goes_with_
     if not locked:
         setup.drop("x")
     monkeypatch.setattr(filesystem, "os", refusing("unlink", "f", errno.EPERM))
-    for _ in range(2):
+    for number in (1, 0):
         with pytest.raises(SkillsyncError) as caught:
             setup.sync()
         (problem,) = caught.value.problems
         assert (problem.code, problem.path) == (Code.IO, f"{SKILLS}/{STAGING}")
-        place = f"{SKILLS}/{STAGING}/new-1/f"
+        place = f"{SKILLS}/{STAGING}/new-{number}/f"
         assert problem.message == f"what was replaced can't be removed: {place}: Operation not permitted"
         assert "every skill is in its place" in (problem.hint or "")
         assert (setup.installed / "x").exists() is locked
@@ -870,12 +925,16 @@ def test_what_was_replaced_and_can_not_be_removed_is_told_as_that_and_goes_with_
     assert not (setup.installed / STAGING).exists()
 
 
+def no_removal(*_: object) -> None:
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "new-0")
+
+
 def test_what_fails_first_is_told_even_if_clearing_up_fails_too(
     setup: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setup.ship("x", {"f": "1"})
     monkeypatch.setattr(filesystem, "os", refusing("rename", "new-journal"))
-    monkeypatch.setattr(filesystem, "remove_tree", refusing("rename", "new-x").rename)
+    monkeypatch.setattr(filesystem, "remove_tree", no_removal)
     with pytest.raises(PermissionError) as caught:
         setup.sync()
     assert caught.value.filename == f"{SKILLS}/{STAGING}/new-journal"
@@ -982,14 +1041,19 @@ def test_a_run_that_is_killed_at_any_change_is_brought_to_its_end_by_the_next(bu
             busy.check_done(setup)
 
 
-def test_what_somebody_made_since_a_run_was_killed_is_not_replaced_by_what_was_there_before(busy: Busy) -> None:
+def test_what_somebody_made_since_a_run_was_killed_costs_nothing_of_what_was_there_before(busy: Busy) -> None:
     setup = busy.interrupted("rename new-used")
     assert not (setup.installed / "used/.git").exists()
     lay(setup.installed / "used", {".git/HEAD": "mine"})
+    (problem,) = refused(setup)
+    aside = f"{SKILLS}/{STAGING}/old-used/.git"
+    assert (problem.code, problem.path) == (Code.MODIFIED, aside)
+    assert (setup.installed / "used/.git/HEAD").read_text() == "mine"
+    (setup.project / aside).rename(setup.project / "before")
     setup.sync()
     assert (setup.installed / "used/.git/HEAD").read_text() == "mine"
     assert (setup.installed / "used/sub/.venv/lib").read_text() == "l"
-    assert os.listdir(setup.installed / "used/.git") == ["HEAD"]
+    assert (setup.project / "before/HEAD").read_text() == "h"
 
 
 def test_a_registry_that_was_lost_since_a_run_was_killed_costs_no_skill(busy: Busy) -> None:

@@ -117,11 +117,12 @@ def moved_aside(setup: Installation, skill: str, pieces: Pieces) -> None:
     plant(setup, [Step(skill=skill, old=old, new=NOWHERE, inode=1)])
 
 
-def missed(setup: Installation, skill: str) -> None:
+def missed(setup: Installation, *skills: str) -> None:
     """A run is refused, nothing changes, and what was moved aside is named."""
-    path = f"{SKILLS}/{STAGING}/old-{skill}"
-    message = f"{path} is not what an interrupted sync meant to replace: somebody may miss it"
-    refused(setup, (Code.MODIFIED, message, f"look at it, and move it away or back to {SKILLS}/{skill}"))
+    start = f"{SKILLS}/{STAGING}/old-"
+    text = "is not what an interrupted sync meant to replace: somebody may miss it"
+    hint = f"look at it, and move it away or back to {SKILLS}/"
+    refused(setup, *((Code.MODIFIED, f"{start}{skill} {text}", f"{hint}{skill}") for skill in skills))
 
 
 @pytest.mark.parametrize("name", ["note", "testing"])
@@ -134,12 +135,55 @@ def test_what_was_made_inside_goes_only_into_a_directory(setup: Installation, na
     assert (setup.installed / name).read_text() == "a file"
 
 
-def test_what_was_made_inside_goes_through_no_link(setup: Installation) -> None:
+@pytest.mark.parametrize(
+    ("pieces", "path", "taken"),
+    [
+        ({"testing/.venv/lib": "mine"}, ".venv", "testing/.venv"),
+        ({"testing/a/.git": "gitdir: .."}, "a/.git", "testing/a/.git"),
+        ({"testing/a": "a file"}, "a/b/.git", "testing/a"),
+        ({"testing/a": Link("../../../outside")}, "a/b/.git", "testing/a"),
+        ({"testing": "a file"}, ".venv", "testing"),
+        ({"testing": Link("mine")}, ".venv", "testing"),
+    ],
+)
+def test_what_was_made_inside_is_kept_where_its_place_is_taken(
+    setup: Installation, pieces: Pieces, path: str, taken: str
+) -> None:
     lay(setup.project, {"outside/f": "f"})
-    lay(setup.installed, {"testing/a": Link("../../../outside")})
-    moved_aside(setup, "testing", {"a/b/.git/config": "c"})
-    recovered(setup)
-    assert content(setup.project / "outside") == {"f": content(setup.project / "outside")["f"]}
+    if "testing" in pieces:
+        take_away(setup.installed / "testing")
+    lay(setup.installed, pieces)
+    moved_aside(setup, "testing", {f"{path}/f": "made", "b/node_modules/f": "made too"})
+    aside = f"{SKILLS}/{STAGING}/old-testing/{path}"
+    message = f"{aside} was {SKILLS}/testing/{path} until a sync was interrupted"
+    hint = f"look at it and at {SKILLS}/{taken}, and move one of them away"
+    with pytest.raises(SkillsyncError) as caught:
+        recovered(setup)
+    found = caught.value.problems[0]
+    assert (found.code, found.message, found.hint) == (Code.MODIFIED, message, hint)
+    assert (setup.installed / STAGING / f"old-testing/{path}/f").read_text() == "made"
+    # What was in the way goes away: all comes back.
+    (setup.installed / taken).rename(setup.project / "away")
+    if taken != "testing":
+        recovered(setup)
+        assert (setup.installed / "testing" / path / "f").read_text() == "made"
+        assert (setup.installed / "testing/b/node_modules/f").read_text() == "made too"
+    assert not (setup.installed / "testing/f").exists()
+    assert os.listdir(setup.project / "outside") == ["f"]
+
+
+def test_everything_that_keeps_a_run_from_going_on_is_told_at_once(setup: Installation) -> None:
+    lay(setup.installed, {"testing/.venv/lib": "mine", "testing/.git/HEAD": "mine", ".gitignore": "mine\n"})
+    moved_aside(setup, "testing", {".venv/lib": "made", ".git/HEAD": "made"})
+    lay(setup.installed, {f"{STAGING}/old-.gitignore": "/mine/tmp\n", f"{STAGING}/new-.gitignore": "n\n"})
+    with pytest.raises(SkillsyncError) as caught:
+        recovered(setup)
+    start = f"{SKILLS}/{STAGING}"
+    assert [problem.path for problem in caught.value.problems] == [
+        f"{start}/old-testing/.git",
+        f"{start}/old-testing/.venv",
+        f"{start}/old-.gitignore",
+    ]
 
 
 @pytest.mark.parametrize("name", [".venv/lib", "node_modules/m/f"])
@@ -175,11 +219,10 @@ def test_a_file_that_came_into_a_skill_s_place_and_was_moved_aside_is_never_remo
     missed(setup, "testing")
 
 
-def test_what_was_made_inside_goes_into_an_owned_directory_and_replaces_nothing(setup: Installation) -> None:
-    lay(setup.installed, {"testing/.venv/lib": "mine"})
+def test_what_was_made_inside_goes_into_an_owned_directory(setup: Installation) -> None:
     moved_aside(setup, "testing", {".venv/lib": "l", "a/.git/HEAD": "h"})
     recovered(setup)
-    assert (setup.installed / "testing/.venv/lib").read_text() == "mine"
+    assert (setup.installed / "testing/.venv/lib").read_text() == "l"
     assert (setup.installed / "testing/a/.git/HEAD").read_text() == "h"
 
 
@@ -275,13 +318,35 @@ def test_lines_of_gitignore_come_back_where_nothing_else_was_to_change(setup: In
     assert not (setup.installed / STAGING).exists()
 
 
-def refused(setup: Installation, problem: tuple[Code, str, str]) -> None:
-    """A run is refused with this code, message and hint, and nothing changes."""
+def test_lines_of_gitignore_are_not_lost_where_somebody_has_begun_another_one(setup: Installation) -> None:
+    lay(setup.installed, {".gitignore": "/mine/tmp\n"})
+    assert isinstance(Cut("rename .gitignore", Killed, after=True).run(setup), Killed)
+    lay(setup.installed, {".gitignore": "/other\n"})
+    path = f"{SKILLS}/{STAGING}/old-.gitignore"
+    message = f"{path} was {SKILLS}/.gitignore until a sync was interrupted, and there is another one now"
+    hint = f"bring the lines that you need from it into {SKILLS}/.gitignore, and remove it"
+    refused(setup, (Code.MODIFIED, message, hint))
+    (setup.installed / STAGING / "old-.gitignore").unlink()
+    recovered(setup)
+    assert (setup.installed / ".gitignore").read_text() == "/other\n"
+    assert not (setup.installed / STAGING).exists()
+
+
+def test_a_gitignore_that_was_swapped_in_is_the_user_s_to_edit_at_once(setup: Installation) -> None:
+    lay(setup.installed, {".gitignore": "/mine/tmp\n"})
+    assert isinstance(Cut("rename new-.gitignore", Killed, after=True).run(setup), Killed)
+    lay(setup.installed, {".gitignore": "/other\n"})
+    recovered(setup)
+    assert (setup.installed / ".gitignore").read_text() == "/other\n"
+    assert not (setup.installed / STAGING).exists()
+
+
+def refused(setup: Installation, *problems: tuple[Code, str, str]) -> None:
+    """A run is refused with these codes, messages and hints, and nothing changes."""
     before = content(setup.project, times=True)
     with pytest.raises(SkillsyncError) as caught:
         recovered(setup)
-    (found,) = caught.value.problems
-    assert (found.code, found.message, found.hint) == problem
+    assert tuple((found.code, found.message, found.hint) for found in caught.value.problems) == problems
     assert content(setup.project, times=True) == before
 
 
@@ -336,6 +401,16 @@ def on_disk(setup: Installation) -> dict[str, tuple[object, ...]]:
     return {name: entry[:1] if name == path else entry for name, entry in content(setup.installed).items()}
 
 
+def test_a_recovery_that_the_system_stops_says_how_far_it_is(busy: Busy) -> None:
+    setup = busy.interrupted(RICHEST)
+    ended = Cut(f"rename new-{registry.FILE_NAME}").recover(setup)
+    assert isinstance(ended, SkillsyncError)
+    (problem,) = ended.problems
+    assert (problem.code, problem.message) == (Code.IO, f"{SKILLS}/{STAGING}: Input/output error")
+    assert "settled in part" in (problem.hint or "")
+    busy.check_done(setup)
+
+
 @pytest.mark.parametrize(
     ("turn", "error", "calls", "after"),
     [
@@ -366,6 +441,8 @@ def test_a_recovery_that_is_cut_off_is_done_by_the_next_run(
         assert isinstance(ended, error | SkillsyncError), f"{at}: {call}"
         assert len(os.listdir("/dev/fd")) == descriptors
         if (left := on_disk(setup)) != begun:
+            # It is taken for "nothing was changed".
+            assert not isinstance(ended, OSError), f"{at}: {call}"
             # What follows depends on the disk alone.
             if left not in seen:
                 busy.check_whole(setup)
@@ -513,6 +590,6 @@ def test_a_planted_staging_directory_writes_nothing_through_a_link(
         lay(setup.installed, {f"{STAGING}/{old}": "planted"})
     if journaled:
         plant(setup, [Step(skill=name, old=NOWHERE, new=None, inode=0) for name in ("e", "f")])
-    missed(setup, "e")
+    missed(setup, "e", "f")
     assert list(victim.iterdir()) == []
     assert sorted(os.listdir(setup.installed / "f")) == ["SKILL.md", "x"]

@@ -18,7 +18,7 @@ from skillsync.discovery.npm import locks, package_json, tree, workspace
 from skillsync.discovery.npm.semver import requirement, version_key
 from skillsync.discovery.npm.tree import NODE_MODULES, Place
 from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
-from skillsync.filesystem import exists, read_start, shown
+from skillsync.filesystem import exists, read_file, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,7 +115,7 @@ def _named(project: Project, directories: Sequence[str]) -> tuple[frozenset[str]
     problems = []
     for path in (f"{directory}/{name}" for directory in (*project.described, *above) for name in locks.FILE_NAMES):
         try:
-            names |= locks.names(os.path.basename(path), read_start(path, locks.LIMIT, follow=True) or b"")
+            names |= locks.names(os.path.basename(path), read_file(path, locks.LIMIT, follow=True) or b"")
         except UnreadableError as error:
             message = f"{_display(project.path, project.upward[-1], path)} can't be read: {error}"
             hint = "make it readable: it tells a package that is missing from one that is gone"

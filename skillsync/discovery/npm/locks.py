@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LIMIT: Final = 8 * 1024 * 1024
+LIMIT: Final = 12 * 1024 * 1024
 
 _NAME = r"""((?:@[^/@\s"']+/)?[^/@\s"',:]+)"""
 _ALIAS = re.compile(rf"npm:{_NAME}@")
