@@ -89,6 +89,8 @@ def _distribution(site: str, entry: str, *, is_file: bool) -> Distribution:
     if start is None:
         raise ValueError(f"it has no {'PKG-INFO' if is_egg else 'METADATA'}")
     about = metadata.identity(start)
+    if not metadata.is_of(entry, about):
+        raise ValueError(f"what is in it calls itself {about.name} {about.version}, and its own name doesn't say that")
     direct: Direct | None = None
     files, fault, packages = _NO_RECORD
     if not is_egg:

@@ -10,15 +10,17 @@ import json
 import posixpath
 import re
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from skillsync.discovery.pypi.versions import canonical, normal_version, valid_name
+from skillsync.discovery.pypi.versions import canonical, normal_version, valid_name, version_key
 
 # What is read of METADATA and PKG-INFO: name and version stand before the description, which may be very long.
 READ_SIZE = 64 * 1024
 
 _ENDING = re.compile(r"\.(?:dist-info|egg-info|egg-link|egg)$")
+_PYTHON = re.compile(r"py\d+(?:\.\d+)?")
 _END_OF_HEADERS = re.compile(rb"\r?\n\r?\n")
 
 
@@ -44,6 +46,29 @@ def identity(content: bytes) -> Identity:
             raise ValueError(f"it names no {key}")
     name = valid_name(headers["name"])
     return Identity(name=name, spelling=headers["name"], version=normal_version(headers["version"]))
+
+
+def is_of(entry: str, about: Identity) -> bool:
+    """Whether a metadata directory's name tells the distribution that its content tells.
+
+    Installers name the directory by what they were asked for; the content is the wheel's. `NAME-VERSION.dist-info` has
+    to tell both, an `*.egg-info` may leave out the version, and may add the Python that it is for. All splits at a
+    hyphen are tried: what wrote the name long ago didn't escape it.
+    """
+    parts = _ENDING.sub("", entry).split("-")
+    splits = ((parts[:at], parts[at:]) for at in range(1, len(parts) + 1))
+    told = (rest for name, rest in splits if canonical("-".join(name)) == about.name)
+    if entry.endswith(".dist-info"):
+        return any(_is_version("-".join(rest), about.version) for rest in told)
+    versions = ["-".join(takewhile(lambda part: not _PYTHON.fullmatch(part), rest)) for rest in told]
+    return any(not version or _is_version(version, about.version) for version in versions)
+
+
+def _is_version(text: str, version: str) -> bool:
+    try:
+        return version_key(text.replace("_", "-")) == version_key(version)
+    except ValueError:
+        return False
 
 
 def guessed_name(entry: str) -> str | None:

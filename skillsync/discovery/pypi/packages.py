@@ -1,7 +1,8 @@
 """The packages of one directory that distributions are installed into: what is whose, and what is wrong with it.
 
 Invariants: the consuming project and the members of its workspace are left out; what is wrong with one distribution
-never hides another; whatever had to be left out or could only be guessed at is told.
+never hides another; whatever had to be left out or could only be guessed at is told. A distribution that ships skills
+is one package, however many sets of metadata there are of it: no requirement settles a doubt between them.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from skillsync.discovery.environment import Package, Record
 from skillsync.discovery.pypi import distributions, editable, record
 from skillsync.discovery.pypi.attribution import Claim, Share, share_out
 from skillsync.discovery.pypi.project import display, inside, unreadable
+from skillsync.discovery.pypi.versions import version_key
 from skillsync.errors import Code, Problem, Severity, UnreadableError
 from skillsync.filesystem import is_directory, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from packaging.version import Version
 
     from skillsync.discovery.pypi.distributions import Distribution
     from skillsync.discovery.pypi.project import Project
@@ -43,21 +47,20 @@ def read(project: Project, site: str) -> Installed:
         raise unreadable(project.path, site, str(error.strerror).lower()) from None
     reader = _Reader(project, site)
     problems = [reader.warning(f"{reader.shown(one.entry)} {one.reason}", one.entry, one.name) for one in broken]
-    ordinary: list[Distribution] = []
-    trees: list[Distribution] = []
+    others: list[Distribution] = []
     notes: list[str] = []
-    for one in _single(found):
+    for one in found:
         if project.is_own(one.about.name, one.direct.path if one.direct else None):
             notes.append(f"{label(one)} is left out: it is the project itself, or a member of its workspace")
         else:
-            (trees if one.direct and one.direct.is_editable else ordinary).append(one)
+            others.append(one)
     packages: list[Package] = []
-    for made in (*map(reader.editable, trees), *reader.ordinary(ordinary)):
+    for made in reader.packages(others):
         if isinstance(made, Package):
             packages.append(made)
         else:
             problems.append(made)
-    return Installed(packages=tuple(packages), problems=tuple(problems), notes=tuple(notes))
+    return Installed(packages=tuple(packages), problems=tuple(problems), notes=tuple(dict.fromkeys(notes)))
 
 
 class _Reader:
@@ -68,7 +71,29 @@ class _Reader:
         self._site = site
         self._source = display(project.path, site)
 
-    def editable(self, one: Distribution) -> Package | Problem:
+    def packages(self, found: Sequence[Distribution]) -> Iterator[Package | Problem]:
+        """Yield the packages of all distributions in the directory, and warnings."""
+        # Whoever's metadata is left out later: what it claims is claimed.
+        claims = [self._claim(one) for one in found]
+        shares = share_out(claims)
+        contested = list(_contested(found, shares))
+        kept: list[int] = []
+        for numbers in _by_name(found):
+            doubt = self._doubled(found, claims, numbers)
+            counted = [max(numbers, key=lambda number: _rank(found[number]))] if doubt else _single(found, numbers)
+            told = tuple(problem for listing, problem in contested if not listing.isdisjoint(numbers))
+            for number in counted:
+                problems = (doubt, *told) if doubt else told
+                yield self._made(found[number], claims[number], shares[number], problems)
+            kept += counted
+        yield from self._without_record([(found[number], claims[number]) for number in kept])
+
+    def _made(self, one: Distribution, claim: Claim, share: Share, problems: tuple[Problem, ...]) -> Package | Problem:
+        if is_editable(one):
+            return self._editable(one, problems)
+        return self._package(one, self._site, claim.places, share.record, problems)
+
+    def _editable(self, one: Distribution, problems: tuple[Problem, ...]) -> Package | Problem:
         """Return the package of an editable install, or why there is none."""
         source = one.direct.path if one.direct else ""
         if editable.is_below(source, self._site):
@@ -77,18 +102,8 @@ class _Reader:
             reason = f"its source {display(self._project.path, source)} is not there"
         else:
             tree = editable.read(self._site, source, one.files or (), one.hints, one.about.name)
-            return self._package(one, tree.root, record.usual_places(tree.packages), None)
+            return self._package(one, tree.root, record.usual_places(tree.packages), None, problems)
         return self.warning(f"{label(one)} is editable, and {reason}: it is left out", one.entry, one.about.name)
-
-    def ordinary(self, found: Sequence[Distribution]) -> Iterator[Package | Problem]:
-        """Yield the packages of all distributions that were copied into the directory, and warnings."""
-        claims = [self._claim(one) for one in found]
-        shares = share_out(claims)
-        ambiguous = [*_contested(found, shares), *self._doubled(found, claims)]
-        for number, (one, claim, share) in enumerate(zip(found, claims, shares, strict=True)):
-            own = tuple(problem for numbers, problem in ambiguous if number in numbers)
-            yield self._package(one, self._site, claim.places, share.record, own)
-        yield from self._without_record(found, claims)
 
     def warning(self, message: str, entry: str, name: str | None) -> Problem:
         """Say what could not be read as it should be. `name` is whose it is, if that is known."""
@@ -107,6 +122,8 @@ class _Reader:
 
     def _claim(self, one: Distribution) -> Claim:
         """Return what a distribution says is its own."""
+        if is_editable(one):
+            return Claim(places=(), files=one.files or {})
         if one.files is None:
             places = record.usual_places(one.packages)
             return Claim(places=places, files={}, children=distributions.children(self._site, places))
@@ -120,7 +137,7 @@ class _Reader:
         root: str,
         places: tuple[str, ...],
         files: Record | None,
-        problems: tuple[Problem, ...] = (),
+        problems: tuple[Problem, ...],
     ) -> Package:
         return Package(
             ecosystem=ECOSYSTEM,
@@ -134,31 +151,36 @@ class _Reader:
         )
 
     def _doubled(
-        self, found: Sequence[Distribution], claims: Sequence[Claim]
-    ) -> Iterator[tuple[frozenset[int], Problem]]:
-        """Yield the distributions that are there in several versions and ship skills: nothing tells which are stale."""
-        by_name: dict[str, list[int]] = {}
-        for number, one in enumerate(found):
-            by_name.setdefault(one.about.name, []).append(number)
-        for name, numbers in by_name.items():
-            ships = any(record.skill_directories(claims[number].files) or claims[number].children for number in numbers)
-            if len(numbers) > 1 and ships:
-                entries = " and ".join(self.shown(found[number].entry) for number in numbers)
-                problem = _ambiguous(
-                    f"{ECOSYSTEM}:{name} ships skills, and is there in several versions: {entries}",
-                    "remove the metadata that an earlier version left, then reinstall the package",
-                    name,
-                )
-                yield frozenset(numbers), problem
+        self, found: Sequence[Distribution], claims: Sequence[Claim], numbers: Sequence[int]
+    ) -> Problem | None:
+        """Say that one distribution's metadata is there more than once, if it ships skills.
 
-    def _without_record(self, found: Sequence[Distribution], claims: Sequence[Claim]) -> Iterator[Problem]:
+        Nothing tells which is stale, or whether one came with somebody else's wheel.
+        """
+        ships = any(
+            is_editable(found[number]) or record.skill_directories(claims[number].files) or claims[number].children
+            for number in numbers
+        )
+        if len(numbers) == 1 or not ships:
+            return None
+        name = found[numbers[0]].about.name
+        entries = " and ".join(self.shown(found[number].entry) for number in numbers)
+        return _ambiguous(
+            f"{ECOSYSTEM}:{name} ships skills, and its metadata is there more than once: {entries}",
+            "remove the metadata that an earlier version or another package left, then reinstall the package",
+            name,
+        )
+
+    def _without_record(self, found: Iterable[tuple[Distribution, Claim]]) -> Iterator[Problem]:
         """Yield which distributions had to be looked at without a RECORD: those with skills one by one."""
         others: list[Distribution] = []
-        for one, claim in zip(found, claims, strict=True):
-            if one.files is None and claim.children:
+        for one, claim in found:
+            if one.files is not None or is_editable(one):
+                continue
+            if claim.children:
                 message = f"{label(one)} {one.fault}: its skills were looked for beside its import packages"
                 yield self.warning(message, one.entry, one.about.name)
-            elif one.files is None:
+            else:
                 others.append(one)
         if others:
             more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
@@ -173,13 +195,30 @@ def label(one: Distribution) -> str:
     return f"{ECOSYSTEM}:{one.about.name} {one.about.version}"
 
 
-def _single(found: Iterable[Distribution]) -> list[Distribution]:
+def is_editable(one: Distribution) -> bool:
+    """Whether a distribution is used where its source is."""
+    return one.direct is not None and one.direct.is_editable
+
+
+def _by_name(found: Sequence[Distribution]) -> list[list[int]]:
+    """Return the numbers of the distributions that have one name, for each name."""
+    numbers: dict[str, list[int]] = {}
+    for number, one in enumerate(found):
+        numbers.setdefault(one.about.name, []).append(number)
+    return list(numbers.values())
+
+
+def _rank(one: Distribution) -> tuple[Version, bool, str]:
+    return version_key(one.about.version), one.files is not None, one.entry
+
+
+def _single(found: Sequence[Distribution], numbers: Sequence[int]) -> list[int]:
     """Leave out a second set of metadata for one version (Debian has some), keeping the one with a RECORD."""
-    by_version: dict[tuple[str, str], Distribution] = {}
-    for one in found:
-        key = one.about.name, one.about.version
-        if key not in by_version or (by_version[key].files is None and one.files is not None):
-            by_version[key] = one
+    by_version: dict[str, int] = {}
+    for number in numbers:
+        version = found[number].about.version
+        if version not in by_version or (found[by_version[version]].files is None and found[number].files is not None):
+            by_version[version] = number
     return list(by_version.values())
 
 

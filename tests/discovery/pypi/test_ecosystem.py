@@ -179,26 +179,62 @@ def test_metadata_that_an_older_version_left(world: World) -> None:
     write_dist(world.site, "plain", "1.1", {"plain/__init__.py": ""})
     found = world.read().packages
     assert [(package.name, package.version) for package in found] == [
-        ("one", "1.0"), ("one", "1.1"), ("plain", "1.0"), ("plain", "1.1"),
+        ("one", "1.1"), ("plain", "1.0"), ("plain", "1.1"),
     ]  # fmt: skip
     (problem,) = found[0].problems
     assert problem.code is Code.AMBIGUOUS_PROVIDER
     assert f"{_SITE}/one-1.0.dist-info and {_SITE}/one-1.1.dist-info" in problem.message
-    assert [package.problems for package in found] == [(problem,), (problem,), (), ()]
+    assert [package.problems for package in found] == [(problem,), (), ()]
 
 
 def test_two_sets_of_metadata_for_one_version(world: World) -> None:
+    for name in ("one", "two"):
+        write_files(world.site, {f"{name}-1.0.egg-info": wheels.metadata_text(name, "1.0")})
+    write_dist(world.site, "one", "1.0", {"one/__init__.py": ""})
     write_files(world.site, {"one.egg-info/PKG-INFO": wheels.metadata_text("one", "1.0")})
-    write_dist(world.site, "one", "1.0", skills("one", "x"))
+    assert [(package.name, package.problems) for package in world.read().packages] == [("one", ()), ("two", ())]
+    assert world.problem().provider == "pypi:two"  # has no RECORD; of `one` the metadata that has one counts
+
+
+@pytest.mark.parametrize("entry", ["fast-1.0.0.dist-info", "Fast-1.0.dist-info", "zzz"])
+def test_metadata_that_another_wheel_brought_is_a_doubt(world: World, tmp_path: Path, entry: str) -> None:
+    write_dist(world.site, "fast", "1.0", skills("fast", "x"))
+    write_dist(world.site, "evil", "1.0", skills("evil", "foo"))
+    claim = wheels.record_text(skills("evil", "foo"))
+    brought: dict[str, str | bytes] = {"METADATA": wheels.metadata_text("fast", "1.0"), "RECORD": claim}
+    if entry == "zzz":  # a tree outside the directory, as an editable install
+        entry = "fast-1.0.1.dist-info"
+        write_files(tmp_path / "share", skills("fast", "foo"))
+        version = {"METADATA": wheels.metadata_text("fast", "1.0.1"), "RECORD": ""}
+        brought = {**version, **wheels.direct_url(tmp_path / "share")}
+    write_files(world.site, {f"{entry}/{path}": text for path, text in brought.items()})
+    # One package: a requirement of the manifest that only one version meets would settle the doubt.
+    (fast,) = (package for package in world.read().packages if package.name == "fast")
+    first = fast.problems[0]
+    assert (first.code, first.provider) == (Code.AMBIGUOUS_PROVIDER, "pypi:fast")
+    assert "its metadata is there more than once" in first.message
+    if not entry.startswith("fast-1.0.1"):
+        (contested,) = world.package("evil").problems
+        assert contested.message.startswith("files in evil/.agents/skills/foo are listed by pypi:evil 1.0 and by ")
+        assert fast.problems[1:] == (contested,)
+
+
+@pytest.mark.parametrize(
+    "entry", ["AAA-1.0.dist-info", "fast-2.0.dist-info", "fast.dist-info", "evil_fast-1.0.egg-info"]
+)
+def test_metadata_in_a_directory_that_is_called_otherwise_is_left_out(world: World, entry: str) -> None:
+    write_dist(world.site, "evil", "1.0", skills("evil", "foo"))
     write_files(
         world.site,
-        {
-            "two-1.0.egg-info": wheels.metadata_text("two", "1.0"),
-            "one-1.0.egg-info": wheels.metadata_text("one", "1.0"),
-        },
+        {f"{entry}/{name}": wheels.metadata_text("fast", "1.0") for name in ("METADATA", "PKG-INFO")}
+        | {f"{entry}/RECORD": wheels.record_text(skills("evil", "foo"))},
     )
-    assert [(package.name, package.problems) for package in world.read().packages] == [("one", ()), ("two", ())]
-    assert world.skills() == {"one": ["x"]}
+    assert world.skills() == {"evil": ["foo"]}
+    problem = world.problem()
+    assert problem.code is Code.PACKAGE_UNREADABLE
+    assert problem.message == (
+        f"{_SITE}/{entry} can't be used: what is in it calls itself fast 1.0, and its own name doesn't say that"
+    )
 
 
 def test_rows_that_lead_elsewhere_are_nobodys(world: World) -> None:

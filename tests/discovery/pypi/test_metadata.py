@@ -123,3 +123,35 @@ def test_hints_of_import_packages() -> None:
 def test_what_a_pth_file_adds() -> None:
     text = "# comment\nimport os; os.system('x')\nimport\tx\n\n/home/dev/src\n  ../rel  \nnul\0\nimportant\n"
     assert metadata.pth_paths(text) == ["/home/dev/src", "../rel", "important"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "name", "version", "fits"),
+    [
+        ("foo_bar-1.0.dist-info", "Foo.Bar", "1.0", True),
+        ("Foo.Bar-1.0.dist-info", "foo-bar", "1.0.0", True),
+        ("foo-bar-1.0.dist-info", "foo-bar", "1.0", True),
+        ("certifi-2023.07.22.dist-info", "certifi", "2023.7.22", True),
+        ("foo-1.0_rc1.dist-info", "foo", "1.0rc1", True),
+        ("foo-1.0_1.dist-info", "foo", "1.0.post1", True),
+        ("foo-1.0+cu_1.dist-info", "foo", "1.0+cu.1", True),
+        ("foo-1!2.0.dist-info", "foo", "1!2.0", True),
+        ("foo.dist-info", "foo", "1.0", False),
+        ("foo-1.1.dist-info", "foo", "1.0", False),
+        ("foo-1.0-py3.11.dist-info", "foo", "1.0", False),
+        ("bar-foo-1.0.dist-info", "foo", "1.0", False),
+        ("foo-new.dist-info", "foo", "1.0", False),
+        ("foo.egg-info", "foo", "1.0", True),
+        ("foo_bar-1.0.egg-info", "foo-bar", "1.0", True),
+        ("foo-1.0-py3.11.egg-info", "foo", "1.0", True),
+        ("foo-1.0-py3.11-linux-x86_64.egg-info", "foo", "1.0", True),
+        ("python_apt-2.4.0+ubuntu3.egg-info", "python-apt", "2.4.0+ubuntu3", True),
+        ("foo-1.1.egg-info", "foo", "1.0", False),
+        ("bar.egg-info", "foo", "1.0", False),
+    ],
+)
+def test_a_metadata_directory_is_called_like_its_distribution(
+    entry: str, name: str, version: str, *, fits: bool
+) -> None:
+    about = metadata.identity(f"Name: {name}\nVersion: {version}\n".encode())
+    assert metadata.is_of(entry, about) is fits
