@@ -22,6 +22,7 @@ from skillsync.filesystem import exists, read_file, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from skillsync.discovery.nearest import Installed
     from skillsync.discovery.npm.workspace import Project
@@ -80,16 +81,20 @@ def _read(project: Project) -> Environment | NoEnvironment:
         problems.append(_two_kinds(project, plug))
     if not places:
         return _not_installed(project, named)
-    choice = nearest(found.installed, _ships, ecosystem=NAME, depend_in=package_json.FILE_NAME)
+    aliases = {alias for data in project.described.values() for alias in package_json.aliases(data)}
+    misnamed = [one for one in found.installed if _is_misnamed(one, aliases)]
+    own_named = [one for one in found.installed if one not in misnamed]
+    choice = nearest(own_named, _ships, ecosystem=NAME, depend_in=package_json.FILE_NAME)
     problems += [_left_out(one) for one in found.unreadable]
-    problems += [_misnamed(one) for one in choice.counted if _is_misnamed(one, named)]
+    problems += [_misnamed(one) for one in misnamed if _ships(one)]
+    notes = [f"{_calls_itself(one)}: it is left out" for one in misnamed if not _ships(one)]
     return Environment(
         ecosystem=NAME,
         sources=tuple(place.shown for place in places),
         packages=choice.packages(NAME, _PLACES),
         named=named,
         problems=tuple(problems),
-        notes=(*found.notes, *choice.notes),
+        notes=(*found.notes, *notes, *choice.notes),
     )
 
 
@@ -164,19 +169,28 @@ def _ships(package: Installed) -> bool:
     return disk.ships(package.root, _PLACES)
 
 
-def _is_misnamed(found: Installed, named: frozenset[str]) -> bool:
-    """Whether a package calls itself by a name that it was not installed by, and that nothing asks for.
+def _is_misnamed(found: Installed, aliases: AbstractSet[tuple[str, str]]) -> bool:
+    """Whether a package calls itself by a name that it was not installed by, without an alias of the project's own.
 
     Neither package indexes nor package managers compare the two: a package could pass itself off as an admitted one.
+    A dependency lock proves nothing here: npm writes into it what the package says, and another package's aliases.
     """
-    return tree.installed_as(found.root) not in {None, found.name} and found.name not in named and _ships(found)
+    installed_as = tree.installed_as(found.root)
+    if installed_as in {None, found.name}:
+        return False
+    return found.distance[0] > 0 or (installed_as, found.name) not in aliases
+
+
+def _calls_itself(found: Installed) -> str:
+    return f"{found.path} calls itself npm:{found.name}, and no {package_json.FILE_NAME} of the project has that alias"
 
 
 def _misnamed(found: Installed) -> Problem:
+    alias = f'"{tree.installed_as(found.root)}": "npm:{found.name}@{found.version}"'
     return Problem(
         code=Code.AMBIGUOUS_PROVIDER,
-        message=f"{found.path} calls itself npm:{found.name}, and no dependency file of the project names that",
-        hint="find out where it comes from before you admit it",
+        message=f"{_calls_itself(found)}: it is left out",
+        hint=f"find out where it comes from; if you want it, depend on it as {alias}",
         severity=Severity.WARNING,
         provider=f"npm:{found.name}",
     )

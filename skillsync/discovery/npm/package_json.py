@@ -78,10 +78,22 @@ def is_name(text: str) -> bool:
 
 def dependencies(data: Mapping[str, Any]) -> Iterator[str]:
     """Yield the packages that a package.json names, by their own names: of an alias, the one that it stands for."""
+    for name, spec in _specs(data):
+        yield aliased(spec) or name
+
+
+def aliases(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the aliases among the dependencies of a package.json, each with the name that it stands for."""
+    for name, spec in _specs(data):
+        if own := aliased(spec):
+            yield name, own
+
+
+def _specs(data: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     for key in _DEPENDENCIES:
         section = data.get(key)
-        for name, spec in section.items() if isinstance(section, dict) else ():
-            yield aliased(spec) or name
+        if isinstance(section, dict):
+            yield from section.items()
 
 
 def aliased(spec: object) -> str | None:

@@ -149,16 +149,39 @@ class TestNames:
         world.install("demo", "2.0.0", "testing")
         assert [len(package.problems) for package in world.read().packages] == [1, 1]
 
-    def test_a_name_that_nothing_asks_for_is_said(self, world: World) -> None:
-        world.install("innocent", "1.0.0", "testing", name="@acme/admitted")
+    @pytest.mark.parametrize("dependencies", [{}, {"innocent": "1.0.0", "@acme/admitted": "1.0.0"}])
+    def test_a_package_that_calls_itself_otherwise_is_left_out(
+        self, world: World, dependencies: dict[str, str]
+    ) -> None:
+        world.package_json(dependencies=dependencies)
+        world.install("innocent", "2.0.0", "testing", name="@acme/admitted")
         world.install("other", "1.0.0", name="@acme/no-skills")
-        assert "@acme/admitted 1.0.0" in world.found()
-        message = "calls itself npm:@acme/admitted, and no dependency file of the project names that"
+        # npm writes the name that the package tells, and what other packages depend on.
+        rows = """{"packages": {
+          "node_modules/innocent": {"name": "@acme/admitted", "dependencies": {"innocent": "npm:@acme/admitted@2"}}
+        }}"""
+        (world.root / "package-lock.json").write_text(rows)
+        message = "calls itself npm:@acme/admitted, and no package.json of the project has that alias: it is left out"
         assert world.warned() == [(Code.AMBIGUOUS_PROVIDER, f"node_modules/innocent {message}")]
-        (world.root / "package-lock.json").write_text(
-            '{"packages": {"node_modules/innocent": {"name": "@acme/admitted"}}}'
-        )
-        assert world.warned() == []
+        assert world.found() == {}
+        (note,) = world.read().notes
+        assert note.startswith("node_modules/other calls itself npm:@acme/no-skills")
+        # Nor does it stand in the way of the package that is called so.
+        world.install("left")
+        world.install("left/node_modules/@acme/admitted", "1.0.0", "testing")
+        assert world.found()["@acme/admitted 1.0.0"] == "node_modules/left/node_modules/@acme/admitted"
+
+    def test_an_alias_of_the_projects_is_for_what_it_installs_itself(self, world: World) -> None:
+        world.package_json(dependencies={"aliased": "npm:demo@1.0.0"})
+        world.install("left")
+        world.install("left/node_modules/aliased", "1.0.0", "testing", name="demo")
+        assert set(world.found()) == {"left 1.0.0"}
+
+    def test_an_alias_of_a_member_counts(self, world: World) -> None:
+        world.package_json(workspaces=["packages/*"])
+        world.package_json("packages/a", dependencies={"aliased": "npm:demo@1.0.0"})
+        world.install("aliased", "1.0.0", "testing", name="demo")
+        assert (world.found(), world.warned()) == ({"demo 1.0.0": "node_modules/aliased"}, [])
 
     def test_a_source_tree_may_be_named_otherwise_than_its_directory(self, world: World) -> None:
         write_package(world.root / "local", "@acme/tools", "1.0.0", "testing")
