@@ -40,6 +40,19 @@ def write_package(directory: Path, name: str, version: str = "1.0.0", *skills: s
     return directory
 
 
+def install(
+    node_modules: Path, path: str, version: str = "1.0.0", *skills: str, name: str | None = None, **more: object
+) -> Path:
+    """Put a package into a `node_modules` and npm's list of what is in it; `path` ends in the name to install it by."""
+    installed = write_package(
+        node_modules / path, name or path.rpartition("node_modules/")[2], version, *skills, **more
+    )
+    listed = node_modules / ".package-lock.json"
+    rows = json.loads(listed.read_text())["packages"] if listed.exists() else {}
+    listed.write_text(json.dumps({"packages": {**rows, f"node_modules/{path}": {"version": version}}}))
+    return installed
+
+
 def link(path: Path, target: Path) -> None:
     """Make a relative link, as package managers do."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -98,9 +111,8 @@ class World:
         gems.write_files(self.root / at, {"package.json": text})
 
     def install(self, path: str, version: str = "1.0.0", *skills: str, name: str | None = None, **more: object) -> Path:
-        """Put a package into `node_modules`, by its path there."""
-        own_name = name or path.rpartition("node_modules/")[2]
-        return write_package(self.node_modules / path, own_name, version, *skills, **more)
+        """Put a package into `node_modules`, by its path there, as npm does."""
+        return install(self.node_modules, path, version, *skills, name=name, **more)
 
     def look(self, at: str = "") -> Environment | NoEnvironment:
         return npm.read(str(self.root / at).rstrip("/"), {})

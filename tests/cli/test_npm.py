@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from gems import skill, write_files
 from node_packages import Store, link, write_package
+from node_packages import install as install_package
 from projects import LOCK, REGISTRY, SKILLS, Project
 
 if TYPE_CHECKING:
@@ -27,8 +28,7 @@ def project(tmp_path: Path) -> Project:
 
 def install(project: Project, path: str, version: str = "1.0.0", *names: str, **more: object) -> Path:
     """Put a package into `node_modules`; `path` ends in its name."""
-    name = path.rpartition("node_modules/")[2]
-    return write_package(project.root / "node_modules" / path, name, version, *names, **more)
+    return install_package(project.root / "node_modules", path, version, *names, **more)  # type: ignore[arg-type]
 
 
 def test_lock_sync_verify(project: Project) -> None:

@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import os
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from skillsync.discovery import disk
 from skillsync.discovery.environment import Environment, NoEnvironment
 from skillsync.discovery.nearest import nearest
 from skillsync.discovery.npm import locks, package_json, tree, workspace
+from skillsync.discovery.npm.provenance import Provenance
 from skillsync.discovery.npm.semver import requirement, version_key
 from skillsync.discovery.npm.tree import NODE_MODULES, Place
 from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
 from skillsync.filesystem import exists, read_file, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Iterable, Mapping, Sequence
 
     from skillsync.discovery.nearest import Installed
+    from skillsync.discovery.npm.provenance import Doubt
     from skillsync.discovery.npm.workspace import Project
 
 __all__ = ["INSTALL", "MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
@@ -72,7 +73,9 @@ def read(project: str, environ: Mapping[str, str]) -> Environment | NoEnvironmen
 
 def _read(project: Project) -> Environment | NoEnvironment:
     directories = _with_node_modules(project)
-    named, problems = _named(project, directories)
+    above = [directory for directory in directories if directory not in project.described]
+    described = [*project.described.values(), *(workspace.described(directory) or {} for directory in above)]
+    named, problems = _named(project, described, [*project.described, *above])
     places = [_place(project, directory) for directory in directories]
     found = tree.walk(places, [os.path.realpath(directory) for directory in project.own])
     if plug := _plug_n_play(directories or project.upward):
@@ -81,13 +84,17 @@ def _read(project: Project) -> Environment | NoEnvironment:
         problems.append(_two_kinds(project, plug))
     if not places:
         return _not_installed(project, named)
-    aliases = {alias for data in project.described.values() for alias in package_json.aliases(data)}
-    misnamed = [one for one in found.installed if _is_misnamed(one, aliases)]
-    own_named = [one for one in found.installed if one not in misnamed]
-    choice = nearest(own_named, _ships, ecosystem=NAME, depend_in=package_json.FILE_NAME)
+    aliases = {alias for data in described for alias in package_json.aliases(data)}
+    provenance = Provenance(found, aliases, directories)
+    doubts = {one: doubt for one in found.installed if (doubt := provenance.doubt(one))}
+    credible = (one for one in found.installed if one not in doubts)
+    choice = nearest(credible, _ships, ecosystem=NAME, depend_in=package_json.FILE_NAME)
+    # Where the name counts anyway, or there are no skills, nobody misses what is left out.
+    counted = {one.name for one in choice.counted}
+    missed = {one: doubt for one, doubt in doubts.items() if one.name not in counted and _ships(one)}
     problems += [_left_out(one) for one in found.unreadable]
-    problems += [_misnamed(one) for one in misnamed if _ships(one)]
-    notes = [f"{_calls_itself(one)}: it is left out" for one in misnamed if not _ships(one)]
+    problems += [_doubted(one, doubt) for one, doubt in missed.items()]
+    notes = [f"{doubt.reason}: it is left out" for one, doubt in doubts.items() if one not in missed]
     return Environment(
         ecosystem=NAME,
         sources=tuple(place.shown for place in places),
@@ -112,13 +119,13 @@ def _place(project: Project, directory: str) -> Place:
     return Place(path=os.path.realpath(path), shown=_display(project.path, project.upward[-1], path), rank=rank)
 
 
-def _named(project: Project, directories: Sequence[str]) -> tuple[frozenset[str], list[Problem]]:
+def _named(
+    project: Project, described: Iterable[Mapping[str, Any]], directories: Sequence[str]
+) -> tuple[frozenset[str], list[Problem]]:
     """Return what the project's dependency files name, and a warning for each lock that can't be read."""
-    above = [directory for directory in directories if directory not in project.described]
-    described = [*project.described.values(), *(workspace.described(directory) or {} for directory in above)]
     names = {name for data in described for name in package_json.dependencies(data)}
     problems = []
-    for path in (f"{directory}/{name}" for directory in (*project.described, *above) for name in locks.FILE_NAMES):
+    for path in (f"{directory}/{name}" for directory in directories for name in locks.FILE_NAMES):
         try:
             names |= locks.names(os.path.basename(path), read_file(path, locks.LIMIT, follow=True) or b"")
         except UnreadableError as error:
@@ -169,30 +176,13 @@ def _ships(package: Installed) -> bool:
     return disk.ships(package.root, _PLACES)
 
 
-def _is_misnamed(found: Installed, aliases: AbstractSet[tuple[str, str]]) -> bool:
-    """Whether a package calls itself by a name that it was not installed by, without an alias of the project's own.
-
-    Neither package indexes nor package managers compare the two: a package could pass itself off as an admitted one.
-    A dependency lock proves nothing here: npm writes into it what the package says, and another package's aliases.
-    """
-    installed_as = tree.installed_as(found.root)
-    if installed_as in {None, found.name}:
-        return False
-    return found.distance[0] > 0 or (installed_as, found.name) not in aliases
-
-
-def _calls_itself(found: Installed) -> str:
-    return f"{found.path} calls itself npm:{found.name}, and no {package_json.FILE_NAME} of the project has that alias"
-
-
-def _misnamed(found: Installed) -> Problem:
-    alias = f'"{tree.installed_as(found.root)}": "npm:{found.name}@{found.version}"'
+def _doubted(found: Installed, doubt: Doubt) -> Problem:
     return Problem(
         code=Code.AMBIGUOUS_PROVIDER,
-        message=f"{_calls_itself(found)}: it is left out",
-        hint=f"find out where it comes from; if you want it, depend on it as {alias}",
+        message=f"{doubt.reason}: it is left out",
+        hint=doubt.hint,
         severity=Severity.WARNING,
-        provider=f"npm:{found.name}",
+        provider=f"{NAME}:{found.name}",
     )
 
 

@@ -21,6 +21,7 @@ FILE_NAME: Final = "package.json"
 LIMIT: Final = 3 * 1024 * 1024
 
 _DEPENDENCIES = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
+_BUNDLED = ("bundleDependencies", "bundledDependencies")
 _UNVERSIONED = "0.0.0"  # what pnpm and yarn take a package for that gives no version, which only a local one can do
 # validate-npm-package-name, for packages of any age: what goes unescaped through a URL, at most 214 characters. No part
 # begins with a dot, so none is `..` or one of the directories that the package managers keep beside packages.
@@ -94,6 +95,24 @@ def _specs(data: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         section = data.get(key)
         if isinstance(section, dict):
             yield from section.items()
+
+
+def unbundled(data: Mapping[str, Any]) -> frozenset[str]:
+    """Return by which names a package's dependencies are installed that its archive doesn't bring.
+
+    Optional ones may be missing, and peers are not its own.
+    """
+    section = data.get("dependencies")
+    names = set(section) if isinstance(section, dict) else set()
+    for key in _BUNDLED:
+        match data.get(key):
+            case list(bundled):
+                names.difference_update(name for name in bundled if isinstance(name, str))
+            case None | False:
+                pass
+            case _:
+                names.clear()  # `true`: all of them
+    return frozenset(names)
 
 
 def aliased(spec: object) -> str | None:

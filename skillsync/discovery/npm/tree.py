@@ -20,6 +20,7 @@ from skillsync.schema import MalformedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
 NODE_MODULES = "node_modules"
 # Where pnpm and bun put links for packages that nothing in the project depends on by name: for Node these are beside
@@ -47,21 +48,45 @@ class Unreadable:
 
 @dataclass(slots=True)
 class Walk:
-    """What was found."""
+    """What was found.
+
+    `inside` are the directories of packages that lie among another package's own files, with whether that one depends
+    on them and doesn't bundle them. `names` are those by which a directory was reached.
+    """
 
     installed: list[Installed] = field(default_factory=list)
+    inside: dict[str, bool] = field(default_factory=dict)
+    names: dict[str, set[str]] = field(default_factory=dict)
     unreadable: list[Unreadable] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """What may be a package in a `node_modules`: its name there, and its real directory."""
+
+    name: str
+    root: str
+    is_link: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Directory:
-    """A `node_modules` that is still to be read. `slot_of` is the package that it belongs to, in a store."""
+    """A `node_modules` that is still to be read.
+
+    `slot_of` is the package that it belongs to, in a store. `wanted` is None, but for one that lies among a package's
+    own files, or was reached through such a one: the names that may have been installed there for that package.
+    """
 
     path: str
     shown: str
     place: Place
     slot_of: str | None = None
+    wanted: frozenset[str] | None = None
+
+    def wants(self, entry: _Entry) -> bool:
+        """Whether the package manager may have put a package there: it makes no links among a package's own files."""
+        return self.wanted is None or (entry.name in self.wanted and not entry.is_link)
 
 
 def walk(places: Sequence[Place], own: Sequence[str]) -> Walk:
@@ -80,15 +105,6 @@ def walk(places: Sequence[Place], own: Sequence[str]) -> Walk:
         found = [deeper for directory in found for deeper in walker.read(directory, depth)]
         depth += 1
     return walker.walk
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
-    """What may be a package in a `node_modules`: its name there, and its real directory."""
-
-    name: str
-    root: str
-    is_link: bool
 
 
 class _Walker:
@@ -111,15 +127,18 @@ class _Walker:
             # In a store, a package is alone with links to what it depends on: this is somebody else's directory.
             return
         for entry in entries:
+            self.walk.names.setdefault(entry.root, set()).add(entry.name)
             if entry.root in self._seen:
                 continue
             self._seen.add(entry.root)
+            if directory.wanted is not None:
+                self.walk.inside[entry.root] = directory.wants(entry)
             path = f"{directory.shown}/{entry.name}"
             if entry.root in self._own or self._own[0].startswith(f"{entry.root.rstrip('/')}/"):
                 self.walk.notes.append(f"{path} is the project itself or a member of its workspace: no provider")
             else:
-                has_own = self._package(entry.root, path, directory.place, depth)
-                yield from self._below(entry, path, directory.place, has_own=has_own)
+                needs = self._package(entry.root, path, directory.place, depth)
+                yield from self._below(entry, path, directory, needs)
 
     def _entries(self, directory: _Directory) -> Iterator[_Entry]:
         """Yield what may be a package in a `node_modules`."""
@@ -157,14 +176,16 @@ class _Walker:
             self._resolved[target] = os.path.realpath(target)
         return self._resolved[target]
 
-    def _package(self, root: str, path: str, place: Place, depth: int) -> bool:
-        """Read who a package is; returns whether it has a `node_modules` of its own."""
+    def _package(self, root: str, path: str, place: Place, depth: int) -> frozenset[str] | None:
+        """Read who a package is; returns what is installed for it, None if it has no `node_modules` of its own."""
         has_own = False
+        needs: frozenset[str] = frozenset()
         try:
             with open_directory(root) as fd:
                 has_own = entry_kind(NODE_MODULES, fd) is not None
                 content = read_file(package_json.FILE_NAME, package_json.LIMIT, dir_fd=fd)
-            found = None if content is None else package_json.identity(package_json.load(content))
+            data = None if content is None else package_json.load(content)
+            found = None if data is None else package_json.identity(data)
         except (FileNotFoundError, NotADirectoryError):
             self._left_out(path, "it leads to no directory")
         except OSError as error:
@@ -172,11 +193,12 @@ class _Walker:
         except (UnreadableError, MalformedError, ValueError) as error:
             self._left_out(path, f"its {package_json.FILE_NAME} can't be used: {error}")
         else:
-            if found is None:
+            if data is None or found is None:
                 self._left_out(path, f"it has no {package_json.FILE_NAME}")
             else:
+                needs = package_json.unbundled(data)
                 self._found(found, root, path, place, depth)
-        return has_own
+        return needs if has_own else None
 
     def _found(self, found: package_json.Identity, root: str, path: str, place: Place, depth: int) -> None:
         package = Installed(
@@ -192,15 +214,25 @@ class _Walker:
     def _left_out(self, path: str, reason: str) -> None:
         self.walk.unreadable.append(Unreadable(path=path, reason=reason))
 
-    def _below(self, entry: _Entry, path: str, place: Place, *, has_own: bool) -> Iterator[_Directory]:
+    def _below(
+        self, entry: _Entry, path: str, found_in: _Directory, needs: frozenset[str] | None
+    ) -> Iterator[_Directory]:
         """Yield where Node looks for what a package depends on: in it, and beside it in a store."""
         slot = _slot(entry.root) if entry.is_link else None
         # A link to a source tree leads to somebody's work: what is installed there is for its developers.
-        is_installed = not entry.is_link or slot or any(entry.root.startswith(f"{own}/") for own in self._own)
-        if has_own and is_installed:
-            yield _Directory(path=f"{entry.root}/{NODE_MODULES}", shown=f"{path}/{NODE_MODULES}", place=place)
+        is_source = entry.is_link and not slot
+        if needs is not None and (not is_source or any(entry.root.startswith(f"{own}/") for own in self._own)):
+            wanted: frozenset[str] | None = needs
+            if slot or not found_in.wants(entry):
+                wanted = frozenset()  # in a store, what is installed for a package lies beside it
+            elif is_source:
+                wanted = None
+            inner, its_name = f"{entry.root}/{NODE_MODULES}", f"{path}/{NODE_MODULES}"
+            yield _Directory(path=inner, shown=its_name, place=found_in.place, wanted=wanted)
         if slot:
-            yield _Directory(path=slot, shown=self._shown(slot), place=place, slot_of=entry.root)
+            wanted = None if found_in.wanted is None else frozenset()
+            shown_as = self._shown(slot)
+            yield _Directory(path=slot, shown=shown_as, place=found_in.place, slot_of=entry.root, wanted=wanted)
 
     def _shown(self, path: str) -> str:
         """Return a real path as people know it."""
@@ -210,10 +242,15 @@ class _Walker:
         return shown(path)
 
 
-def installed_as(root: str) -> str | None:
-    """Return the name by which a package was installed into its directory, None where that isn't told."""
+def installed_as(root: str, reached: AbstractSet[str]) -> AbstractSet[str]:
+    """Return the names by which a package was installed, none of a source tree; `reached` are those that led to it.
+
+    The directory tells it, and where yarn's doesn't, the links to it do.
+    """
     slot = _slot(root)
-    return root.removeprefix(f"{slot}/") if slot and root.startswith(f"{slot}/") else None
+    if slot is None:
+        return frozenset()
+    return {root.removeprefix(f"{slot}/")} if root.startswith(f"{slot}/") else reached
 
 
 def _slot(root: str) -> str | None:

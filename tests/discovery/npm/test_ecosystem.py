@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING
 
@@ -161,7 +162,7 @@ class TestNames:
           "node_modules/innocent": {"name": "@acme/admitted", "dependencies": {"innocent": "npm:@acme/admitted@2"}}
         }}"""
         (world.root / "package-lock.json").write_text(rows)
-        message = "calls itself npm:@acme/admitted, and no package.json of the project has that alias: it is left out"
+        message = "calls itself npm:@acme/admitted, and the project itself depends on no such alias: it is left out"
         assert world.warned() == [(Code.AMBIGUOUS_PROVIDER, f"node_modules/innocent {message}")]
         assert world.found() == {}
         (note,) = world.read().notes
@@ -177,16 +178,188 @@ class TestNames:
         world.install("left/node_modules/aliased", "1.0.0", "testing", name="demo")
         assert set(world.found()) == {"left 1.0.0"}
 
+    def test_an_alias_for_what_is_there_anyway_is_a_note(self, world: World) -> None:
+        world.install("demo", "1.0.0", "testing")
+        world.install("demo-cjs", "1.0.0", "testing", name="demo")
+        assert (world.found(), world.warned()) == ({"demo 1.0.0": "node_modules/demo"}, [])
+        (note,) = world.read().notes
+        assert note.startswith("node_modules/demo-cjs calls itself npm:demo")
+
     def test_an_alias_of_a_member_counts(self, world: World) -> None:
         world.package_json(workspaces=["packages/*"])
         world.package_json("packages/a", dependencies={"aliased": "npm:demo@1.0.0"})
         world.install("aliased", "1.0.0", "testing", name="demo")
         assert (world.found(), world.warned()) == ({"demo 1.0.0": "node_modules/aliased"}, [])
 
+    def test_an_alias_counts_where_the_package_is_installed_above_the_project(self, world: World) -> None:
+        world.package_json(dependencies={"aliased": "npm:demo@1.0.0"})
+        world.package_json("sub")
+        world.install("aliased", "1.0.0", "testing", name="demo")
+        assert (set(world.found("sub")), world.warned("sub")) == ({"demo 1.0.0"}, [])
+
     def test_a_source_tree_may_be_named_otherwise_than_its_directory(self, world: World) -> None:
         write_package(world.root / "local", "@acme/tools", "1.0.0", "testing")
         link(world.node_modules / "@acme/tools", world.root / "local")
         assert (world.found(), world.warned()) == ({"@acme/tools 1.0.0": "local"}, [])
+
+
+class TestInside:
+    """A package among another one's own files: an archive may have any package in it."""
+
+    _INNER = "left/node_modules/@acme/admitted"
+
+    def inner(self, world: World, *skills: str) -> None:
+        """Put a package into one that npm installed, as that one's archive does."""
+        world.install("left", bundledDependencies=["@acme/admitted"])
+        write_package(world.node_modules / self._INNER, "@acme/admitted", "1.0.0", *skills)
+
+    def listed(self, world: World, content: str) -> None:
+        (world.node_modules / ".package-lock.json").write_text(content)
+
+    def test_what_nobody_says_they_installed_is_left_out(self, world: World) -> None:
+        self.inner(world, "testing")
+        assert set(world.found()) == {"left 1.0.0"}
+        reason = "lies in another package, which may have brought it under any name: it is left out"
+        assert world.warned() == [(Code.AMBIGUOUS_PROVIDER, f"node_modules/{self._INNER} {reason}")]
+        (problem,) = world.read().problems
+        assert problem.hint == ("if you want it, make @acme/admitted a dependency of the project's own package.json")
+
+    def test_without_skills_it_is_a_note(self, world: World) -> None:
+        self.inner(world)
+        assert world.warned() == []
+        (note,) = world.read().notes
+        assert note.startswith(f"node_modules/{self._INNER} lies in another package")
+
+    def test_beside_the_installed_one_it_is_a_note(self, world: World) -> None:
+        self.inner(world, "testing")
+        world.install("@acme/admitted", "2.0.0", "testing")
+        assert (set(world.found()), world.warned()) == ({"left 1.0.0", "@acme/admitted 2.0.0"}, [])
+        assert len(world.read().notes) == 1
+
+    def test_it_is_in_nobodys_way(self, world: World) -> None:
+        self.inner(world, "testing")
+        for path in ("right", "right/node_modules/deep"):
+            world.install(path)
+        world.install("right/node_modules/deep/node_modules/@acme/admitted", "2.0.0", "testing")
+        assert "@acme/admitted 2.0.0" in world.found()
+        assert not any(package.problems for package in world.read().packages)
+
+    @pytest.mark.parametrize("row", [{"version": "1.0.0", "inBundle": True}, None, []])
+    def test_npm_tells_what_came_in_an_archive(self, world: World, row: object) -> None:
+        # A package.json in an archive may name other dependencies than the package index does.
+        write_package(world.node_modules / "left", "left", dependencies={"@acme/admitted": "1"})
+        write_package(world.node_modules / self._INNER, "@acme/admitted", "1.0.0", "testing")
+        rows = {"node_modules/left": {"version": "1.0.0"}, f"node_modules/{self._INNER}": row}
+        self.listed(world, json.dumps({"packages": rows}))
+        assert set(world.found()) == {"left 1.0.0"}
+
+    def test_npm_tells_what_it_installed_also_where_node_modules_is_a_link(self, world: World) -> None:
+        self.inner(world, "testing")
+        self.listed(world, json.dumps({"packages": {f"node_modules/{self._INNER}": {"version": "1.0.0"}}}))
+        shutil.move(world.node_modules, world.root.parent / "kept")
+        link(world.node_modules, world.root.parent / "kept")
+        assert set(world.found()) == {"left 1.0.0", "@acme/admitted 1.0.0"}
+
+    def test_npm_tells_what_it_installed(self, world: World) -> None:
+        self.inner(world, "testing")
+        self.listed(world, json.dumps({"packages": {f"node_modules/{self._INNER}": {"version": "1.0.0"}}}))
+        assert set(world.found()) == {"left 1.0.0", "@acme/admitted 1.0.0"}
+
+    @pytest.mark.parametrize("content", ["[", "[]", '{"packages": []}'])
+    def test_a_list_that_can_not_be_read_lists_nothing(self, world: World, content: str) -> None:
+        self.inner(world, "testing")
+        self.listed(world, content)
+        assert set(world.found()) == {"left 1.0.0"}
+
+    def test_in_a_member_npms_list_at_the_root_counts(self, world: World) -> None:
+        world.package_json(workspaces=["packages/*"])
+        world.package_json("packages/a")
+        parent = "packages/a/node_modules/parent"
+        write_package(world.root / parent, "parent")
+        write_package(world.root / parent / "node_modules/demo", "demo")
+        assert set(world.found()) == {"parent 1.0.0"}
+        world.install("other")
+        self.listed(world, json.dumps({"packages": {f"{parent}/node_modules/demo": {"version": "1.0.0"}}}))
+        assert set(world.found("packages/a")) == {"parent 1.0.0", "demo 1.0.0", "other 1.0.0"}
+
+    @pytest.mark.parametrize(
+        ("about", "found"),
+        [
+            ({"dependencies": {"@acme/admitted": "1"}}, True),
+            ({"dependencies": {"@acme/admitted": "1"}, "bundledDependencies": []}, True),
+            ({"dependencies": {"@acme/admitted": "1"}, "bundledDependencies": False}, True),
+            ({"dependencies": {"@acme/admitted": "1"}, "bundledDependencies": ["other", 1]}, True),
+            ({"dependencies": {"@acme/admitted": "1"}, "bundledDependencies": ["@acme/admitted"]}, False),
+            ({"dependencies": {"@acme/admitted": "1"}, "bundleDependencies": ["@acme/admitted"]}, False),
+            ({"dependencies": {"@acme/admitted": "1"}, "bundledDependencies": True}, False),
+            ({"optionalDependencies": {"@acme/admitted": "1"}}, False),
+            ({"dependencies": {"other": "1"}}, False),
+            ({"dependencies": ["@acme/admitted"]}, False),
+            ({}, False),
+        ],
+    )
+    def test_without_npms_list_the_package_around_it_has_to_depend_on_it(
+        self, world: World, about: dict[str, object], *, found: bool
+    ) -> None:
+        write_package(world.node_modules / "left", "left", "1.0.0", **about)
+        write_package(world.node_modules / self._INNER, "@acme/admitted", "1.0.0", "testing")
+        assert ("@acme/admitted 1.0.0" in world.found()) is found
+        # What came in an archive brought whatever is in it.
+        write_package(world.node_modules / self._INNER, "@acme/admitted", dependencies={"deep": "1"})
+        write_package(world.node_modules / self._INNER / "node_modules/deep", "deep")
+        assert ("deep 1.0.0" in world.found()) is found
+
+    def test_who_can_not_be_asked_installed_nothing(self, world: World) -> None:
+        gems.write_files(world.node_modules, {"left/package.json": "["})
+        write_package(world.node_modules / self._INNER, "@acme/admitted", "1.0.0", "testing")
+        assert world.found() == {}
+
+    @pytest.mark.parametrize(
+        "root", ["app/node_modules/.pnpm/left@1.0.0/node_modules/left", "store/1/node_modules/left"]
+    )
+    def test_in_a_store_nothing_is_installed_in_a_package(self, world: World, root: str) -> None:
+        left = write_package(world.root.parent / root, "left", dependencies={"@acme/admitted": "1"})
+        write_package(left / "node_modules/@acme/admitted", "@acme/admitted", "1.0.0", "testing")
+        link(world.node_modules / "left", left)
+        assert set(world.found()) == {"left 1.0.0"}
+
+    @pytest.mark.parametrize("place", ["lib/node_modules/@acme/admitted", "lib"])
+    def test_nor_is_what_a_link_in_a_package_leads_to(self, world: World, place: str) -> None:
+        needs = {"@acme/admitted": "1", "deeper": "1"}
+        left = write_package(world.node_modules / "left", "left", dependencies=needs)
+        inner = write_package(left / place, "@acme/admitted", "1.0.0", "testing", dependencies=needs)
+        write_package(inner / "node_modules/deeper", "deeper")
+        link(left / "node_modules/@acme/admitted", inner)
+        if place != "lib":
+            link(left / "lib/node_modules/beside", write_package(left / "beside", "beside"))
+        assert set(world.found()) == {"left 1.0.0"}
+
+
+class TestYarnsStore:
+    """There, a package's directory is called `package`, and the links to it tell its name."""
+
+    @staticmethod
+    def add(world: World, slot: str, name: str, *needs: tuple[str, str]) -> None:
+        store = world.node_modules / ".store"
+        write_package(store / slot / "package", name, "1.0.0", "testing")
+        for name_there, other in needs:
+            link(store / slot / "node_modules" / name_there, store / other / "package")
+
+    def test_a_package_that_calls_itself_otherwise_is_left_out(self, world: World) -> None:
+        self.add(world, "innocent-npm-1.0.0-1b22c2", "@acme/admitted")
+        link(world.node_modules / "innocent", world.node_modules / ".store/innocent-npm-1.0.0-1b22c2/package")
+        assert world.found() == {}
+        assert [code for code, _ in world.warned()] == [Code.AMBIGUOUS_PROVIDER]
+        world.package_json(dependencies={"innocent": "npm:@acme/admitted@1.0.0"})
+        assert (set(world.found()), world.warned()) == ({"@acme/admitted 1.0.0"}, [])
+
+    def test_another_packages_alias_takes_nothing_away(self, world: World) -> None:
+        self.add(world, "leaf-npm-1.0.0-1b22c2", "leaf")
+        self.add(world, "a-npm-1.0.0-0c95e8", "a", ("alias", "leaf-npm-1.0.0-1b22c2"))
+        self.add(world, "b-npm-1.0.0-f48a4f", "b", ("leaf", "leaf-npm-1.0.0-1b22c2"))
+        for name, slot in (("a", "a-npm-1.0.0-0c95e8"), ("b", "b-npm-1.0.0-f48a4f")):
+            link(world.node_modules / name, world.node_modules / f".store/{slot}/package")
+        assert (set(world.found()), world.warned()) == ({"a 1.0.0", "b 1.0.0", "leaf 1.0.0"}, [])
 
 
 class TestAbsent:

@@ -106,11 +106,15 @@ class TestStores:
         assert set(world.found()) == {"@acme/a 1.0.0", "b 1.0.0"}
         assert world.warned() == []
 
-    def test_packages_that_are_bundled_are_found(self, world: World) -> None:
-        root = world.store.add("a")
-        write_package(root / "node_modules/bundled", "bundled", "1.0.0", "testing")
-        world.store.depend("a@1.0.0")
-        assert "bundled 1.0.0" in world.found()
+    def test_what_is_beside_a_package_in_npms_store_is_not_in_it(self, world: World) -> None:
+        for name, slot in (("@acme/a", ".store/@acme/a@1.0.0-x"), ("b", ".store/b@1.0.0-x")):
+            write_package(world.node_modules / slot / "node_modules" / name, name)
+        link(world.node_modules / "@acme/a", world.node_modules / ".store/@acme/a@1.0.0-x/node_modules/@acme/a")
+        link(
+            world.node_modules / ".store/@acme/a@1.0.0-x/node_modules/b",
+            world.node_modules / ".store/b@1.0.0-x/node_modules/b",
+        )
+        assert set(world.found()) == {"@acme/a 1.0.0", "b 1.0.0"}
 
 
 class TestLinks:
@@ -218,7 +222,7 @@ class TestUnreadable:
         (world.node_modules / "pipe").mkdir()
         os.mkfifo(world.node_modules / "pipe/package.json")
         (world.node_modules / "deep/node_modules").mkdir()
-        write_package(world.node_modules / "deep/node_modules/inner", "inner")
+        world.install("deep/node_modules/inner")
         assert set(world.found()) == {"good 1.0.0", "inner 1.0.0"}
         found = dict(message.split(": its package.json can't be used: ") for _, message in world.warned())
         assert {path.removeprefix("node_modules/"): reason.partition(";")[0] for path, reason in found.items()} == {
