@@ -340,7 +340,6 @@ class Shelf:
     """An ecosystem that has nothing on disk: RubyGems' versions, PyPI's names."""
 
     NAME: str
-    INSTALL: str = "`install`"
     MARKERS: tuple[str, ...] = ()
 
     def is_marked(self, project: str) -> bool:
@@ -406,7 +405,9 @@ def package(key: str, version: str = "1.0.0", *, root: str = "", places: tuple[s
 
 
 def environment(*packages: Package, ecosystem: str = "gem", named: tuple[str, ...] = ()) -> Environment:
-    return Environment(ecosystem=ecosystem, sources=("/packages",), packages=packages, named=frozenset(named))
+    return Environment(
+        ecosystem=ecosystem, sources=("/packages",), packages=packages, named=frozenset(named), install="install"
+    )
 
 
 def found_skill(provider: str, name: str, *faults: str, warnings: tuple[str, ...] = ()) -> FoundSkill:

@@ -12,6 +12,7 @@ from skillsync.discovery import ECOSYSTEMS
 from skillsync.discovery.environment import Environment, NoEnvironment
 from skillsync.errors import Code, Problem, UnreadableError
 from skillsync.filesystem import open_directory
+from skillsync.locking.manifest import FILE_NAME
 from skillsync.syncing.apply import Source, check_source
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ def find(
     wanted = {lock.skills[name][0].key for name in names}
     known = {key for key in wanted if key.partition(":")[0] in ECOSYSTEMS}
     read = read_environments(project, manifest, known, python) if known else []
+    answers = {one.ecosystem: one for one in read}
     packages = [package for one in read if isinstance(one, Environment) for package in one.packages]
-    absent = {one.ecosystem: one.problem for one in read if isinstance(one, NoEnvironment)}
     sources: dict[str, Source] = {}
     problems: list[Problem] = []
     for name in names:
@@ -41,7 +42,7 @@ def find(
         if found:
             sources[name] = (equal or found)[0]
         else:
-            problems.append(absent.get(provider.ecosystem) or _missing(provider, name, packages))
+            problems.append(_missing(provider, name, answers.get(provider.ecosystem)))
     return sources, list(dict.fromkeys(problems))
 
 
@@ -62,15 +63,24 @@ def _places(provider: LockedProvider, skill: str, packages: Iterable[Package], m
                 continue
 
 
-def _missing(provider: LockedProvider, skill: str, packages: Iterable[Package]) -> Problem:
-    versions = [package.version for package in packages if package.key == provider.key]
+def _missing(provider: LockedProvider, skill: str, answer: Environment | NoEnvironment | None) -> Problem:
+    """Say why a skill can't be found; `answer` is what its ecosystem has installed, if that was read."""
+    if isinstance(answer, NoEnvironment):
+        return answer.problem
+    code = Code.MISSING_PROVIDER
+    locked = f"{skill} can't be written: {provider.key} {provider.version} is locked"
+    versions = [package.version for package in answer.packages if package.key == provider.key] if answer else []
     if versions:
         message = f"{provider.key} {', '.join(versions)} is installed, and does not ship the locked skill {skill}"
         hint = f"install {provider.version}, or run `skillsync lock`"
         code = Code.CONTENT_CHANGED
+    elif answer:
+        message = f"{locked} and not installed"
+        hint = f"run `{answer.install}`"
+    elif provider.ecosystem in ECOSYSTEMS:
+        message = f"{locked}, and `ecosystems` in {FILE_NAME} leaves {provider.ecosystem} out"
+        hint = "add it there, or run `skillsync lock`"
     else:
-        message = f"{skill} can't be written: {provider.key} {provider.version} is locked and not installed"
-        code = Code.MISSING_PROVIDER
-        ecosystem = ECOSYSTEMS.get(provider.ecosystem)
-        hint = f"run {ecosystem.INSTALL}" if ecosystem else "upgrade skillsync: it does not know this ecosystem"
+        message = f"{locked} and not installed"
+        hint = "upgrade skillsync: it does not know this ecosystem"
     return Problem(code=code, message=message, hint=hint, skill=skill, provider=provider.key)

@@ -80,7 +80,7 @@ def survey(project: str, manifest: Manifest, pinned: Pinned, *, python: str | No
         needed = not environments or bool((manifest.rules or {}).get(one.ecosystem))
         problems.append(one.problem if needed else replace(one.problem, severity=Severity.WARNING))
     problems += [problem for environment in environments for problem in environment.problems]
-    problems += vanished(pinned, manifest, answers, ECOSYSTEMS)
+    problems += vanished(pinned, manifest, answers)
     # Of an environment that wasn't read nobody knows what a pattern matches.
     problems += examine(candidates, manifest.of({one.ecosystem for one in environments}), pinned)
     return Survey(environments=environments, candidates=candidates, problems=_distinct(problems))

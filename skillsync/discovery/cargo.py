@@ -31,13 +31,13 @@ from skillsync.schema import InvalidError, MalformedError, NewerError, Table, is
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["INSTALL", "MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
+__all__ = ["MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
 
 NAME: Final = "cargo"
-INSTALL: Final = "`cargo fetch`"
 MARKERS: Final = ("Cargo.toml", "Cargo.lock")
 
 _MANIFEST, _LOCK = MARKERS
+_INSTALL = "cargo fetch"
 _PLACES = ("skills",)
 _LOCK_LIMIT = 32 * 1024 * 1024
 _FILE_LIMIT = 4 * 1024 * 1024
@@ -597,6 +597,7 @@ class _Project:
             sources=tuple(sorted({one.source for one in packages})) or (self._shown(self._lock),),
             packages=packages,
             named=named,
+            install=_INSTALL,
             problems=(*self._unusable(rows), *self._unreadable()),
             notes=(*self._missing(missing), *choice.notes),
         )
@@ -666,13 +667,13 @@ class _Project:
         return Problem(
             code=Code.PACKAGE_UNREADABLE,
             message=message,
-            hint=f"remove what is wrong and run {INSTALL}",
+            hint=f"remove what is wrong and run `{_INSTALL}`",
             severity=Severity.WARNING,
             path=shown(path.removeprefix(f"{self._path}/")) if _is_in(path, self._path) else None,
         )
 
     def _none(self, message: str, named: frozenset[str]) -> NoEnvironment:
-        problem = Problem(code=Code.ENVIRONMENT_NOT_FOUND, message=message, hint=f"run {INSTALL}")
+        problem = Problem(code=Code.ENVIRONMENT_NOT_FOUND, message=message, hint=f"run `{_INSTALL}`")
         return NoEnvironment(ecosystem=NAME, problem=problem, named=named)
 
     def _shown(self, path: str) -> str:

@@ -79,14 +79,16 @@ class Environment:
     `packages` may hold several versions of one name, and several packages of one name and version: variants of it
     (platform gems), whose skills have to be the same. `sources` are the directories (or the dependency lock) that were
     read, as they are shown to people. `named` are the packages that the project's own dependency files name, installed
-    or not. `problems` are warnings: what could not be read on the way. `notes` are lines for --verbose: what was
-    decided on the way, such as which of several installed versions counts.
+    or not. `install` is the command that installs what they name. `problems` are warnings: what could not be read on
+    the way. `notes` are lines for --verbose: what was decided on the way, such as which of several installed versions
+    counts.
     """
 
     ecosystem: str
     sources: tuple[str, ...]
     packages: tuple[Package, ...]
     named: frozenset[str]
+    install: str
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -106,10 +108,6 @@ class Ecosystem(Protocol):
     @property
     def NAME(self) -> str:  # noqa: N802  # a module's constant
         """The ecosystem's name, as in `gem:sus`."""
-
-    @property
-    def INSTALL(self) -> str:  # noqa: N802
-        """What a person runs to install what is missing, as hints say it: the command in backticks, then others."""
 
     @property
     def MARKERS(self) -> tuple[str, ...]:  # noqa: N802

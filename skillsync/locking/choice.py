@@ -81,7 +81,7 @@ def choose(
             choice, problem = _choice(manifest, ecosystem, name, packages)
             choices.append(choice)
             problems += problem
-        problems += _not_installed(manifest, ecosystem, by_name)
+        problems += _not_installed(manifest, environment, by_name)
     return choices, problems
 
 
@@ -124,20 +124,21 @@ def _highest(packages: list[Package], ecosystem: Ecosystem) -> tuple[Package, ..
     return tuple(package for package in packages if package.version == best)
 
 
-def _not_installed(manifest: Manifest, ecosystem: Ecosystem, installed: Iterable[str]) -> Iterator[Problem]:
+def _not_installed(manifest: Manifest, environment: Environment, installed: Iterable[str]) -> Iterator[Problem]:
     """Yield a problem for each exact name in the manifest that is not there."""
     names = set(installed)
-    for rule in (manifest.rules or {}).get(ecosystem.NAME, ()):
+    for rule in (manifest.rules or {}).get(environment.ecosystem, ()):
         if rule.is_exact and rule.pattern not in names:
-            yield missing_provider(f"{ecosystem.NAME}:{rule.pattern}", f"`{rule.key}` in {FILE_NAME}", ecosystem)
+            key = f"{environment.ecosystem}:{rule.pattern}"
+            yield missing_provider(key, f"`{rule.key}` in {FILE_NAME}", environment.install)
 
 
-def missing_provider(key: str, needed_by: str, ecosystem: Ecosystem) -> Problem:
-    """Say that a package is needed and not installed."""
+def missing_provider(key: str, needed_by: str, install: str) -> Problem:
+    """Say that a package is needed and not installed; `install` is the command that installs it."""
     return Problem(
         code=Code.MISSING_PROVIDER,
         message=f"{key} is not installed, and {needed_by} names it",
-        hint=f"run {ecosystem.INSTALL}, or take the name out",
+        hint=f"run `{install}`, or take the name out",
         provider=key,
     )
 

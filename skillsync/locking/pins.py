@@ -13,9 +13,8 @@ from skillsync.locking.choice import missing_provider
 from skillsync.locking.manifest import FILE_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from skillsync.discovery.environment import Ecosystem
     from skillsync.discovery.provider import FoundSkill
     from skillsync.locking.choice import Candidate
     from skillsync.locking.lockfile import Lockfile
@@ -40,19 +39,19 @@ def raised(problems: Iterable[Problem], skill: FoundSkill, candidate: Candidate,
 
 
 def vanished(
-    pinned: Pinned,
-    manifest: Manifest,
-    environments: Iterable[Environment | NoEnvironment],
-    ecosystems: Mapping[str, Ecosystem],
+    pinned: Pinned, manifest: Manifest, environments: Iterable[Environment | NoEnvironment]
 ) -> Iterator[Problem]:
-    """Yield what is pinned, still wanted, and can't be looked at now: never "all removed"."""
+    """Yield what is pinned, still wanted, and can't be looked at now: never "all removed".
+
+    `environments` are the answers of all ecosystems that the manifest admits and something pinned is of.
+    """
     read = {environment.ecosystem: environment for environment in environments}
     for ecosystem in sorted({key.partition(":")[0] for key in pinned}):
         wanted = [key for key in sorted(pinned) if key.startswith(f"{ecosystem}:") and _is_wanted(key, manifest)]
         environment = read.get(ecosystem)
         if not wanted:
             continue
-        if ecosystem not in ecosystems:
+        if environment is None:
             yield Problem(
                 code=Code.ENVIRONMENT_NOT_FOUND,
                 message=f"this skillsync does not know the ecosystem {ecosystem}, and {', '.join(wanted)} is pinned",
@@ -60,15 +59,15 @@ def vanished(
             )
         elif isinstance(environment, NoEnvironment):
             yield environment.problem.as_error()
-        elif environment is None or not environment.packages:
+        elif not environment.packages:
             yield Problem(
                 code=Code.ENVIRONMENT_NOT_FOUND,
                 message=f"no {ecosystem} package is installed, and {', '.join(wanted)} is pinned",
-                hint=f"run {ecosystems[ecosystem].INSTALL}; "
+                hint=f"run `{environment.install}`; "
                 "if they are gone for good, remove agent-skills.lock and run `skillsync lock`",
             )
         else:
-            yield from _missing(wanted, environment, manifest, ecosystems[ecosystem])
+            yield from _missing(wanted, environment, manifest)
 
 
 def _is_wanted(key: str, manifest: Manifest) -> bool:
@@ -79,16 +78,16 @@ def _is_wanted(key: str, manifest: Manifest) -> bool:
     return manifest.rules is None or bool(manifest.governing(ecosystem, name))
 
 
-def _missing(
-    wanted: Sequence[str], environment: Environment, manifest: Manifest, ecosystem: Ecosystem
-) -> Iterator[Problem]:
+def _missing(wanted: Sequence[str], environment: Environment, manifest: Manifest) -> Iterator[Problem]:
     found = {package.key for package in environment.packages}
     for key in wanted:
         name = key.partition(":")[2]
-        exact = manifest.rules is not None and any(rule.is_exact for rule in manifest.governing(ecosystem.NAME, name))
+        exact = manifest.rules is not None and any(
+            rule.is_exact for rule in manifest.governing(environment.ecosystem, name)
+        )
         # An exact name in the manifest has its own problem already.
         if key in found or exact:
             continue
         yield from (problem.as_error() for problem in environment.problems if problem.provider == key)
         if name in environment.named:
-            yield missing_provider(key, "a dependency file of the project", ecosystem)
+            yield missing_provider(key, "a dependency file of the project", environment.install)

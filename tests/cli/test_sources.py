@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import gems
 import pytest
+from node_packages import install
 from projects import HOME, LOCK, Project
 
 if TYPE_CHECKING:
@@ -122,3 +123,38 @@ def test_an_ecosystem_that_this_version_does_not_know_is_missed_only_for_what_ha
     assert result.code == 3
     assert "error[missing-provider]: one can't be written: hex:a 1.0.0 is locked and not installed" in result.err
     assert "hint: upgrade skillsync" in result.err
+
+
+def test_what_is_missing_is_installed_by_the_projects_own_installer(tmp_path: Path) -> None:
+    project = Project(tmp_path / "app").write({"package.json": "{}", "pnpm-lock.yaml": ""})
+    install(project.root / "node_modules", "demo", "1.0.0", "x")
+    install(project.root / "node_modules", "other")
+    project.done("lock")
+    shutil.rmtree(project.root / "node_modules/demo")
+    project.manifest('[providers.npm]\ndemo = "*"\n')
+    assert problem(project, "sync") == (
+        "x can't be written: npm:demo 1.0.0 is locked and not installed",
+        "run `pnpm install`",
+    )
+    assert problem(project, "lock")[1] == "run `pnpm install`, or take the name out"
+    shutil.rmtree(project.root / "node_modules/other")
+    assert problem(project.manifest("version = 1\n"), "lock")[1].startswith("run `pnpm install`; ")
+
+
+def test_an_ecosystem_that_is_left_out_is_not_looked_at(tmp_path: Path) -> None:
+    project = Project(tmp_path / "app").gem("sus", "1.0.0", "testing").write({"package.json": "{}"})
+    install(project.root / "node_modules", "demo", "1.0.0", "x")
+    project.done("lock")
+    project.manifest('version = 1\necosystems = ["gem"]\n')
+    assert problem(project, "sync") == (
+        "x can't be written: npm:demo 1.0.0 is locked, and `ecosystems` in agent-skills.toml leaves npm out",
+        "add it there, or run `skillsync lock`",
+    )
+
+
+def problem(project: Project, command: str) -> tuple[str, str]:
+    """Run a command that has to stop; return what it says."""
+    result = project.run(command, "--format", "json")
+    assert result.code == 3
+    (found,) = result.json["problems"]
+    return found["message"], found["hint"]

@@ -109,7 +109,7 @@ def test_a_pattern_whose_versions_are_not_admitted_is_no_error() -> None:
 def test_an_exact_name_that_is_not_installed_is_an_error() -> None:
     admitted, problem = refused('[providers.gem]\nsuss = "*"', SUS)
     assert admitted == {"gem:sus": None}
-    assert problem == missing_provider("gem:suss", "`providers.gem.suss` in agent-skills.toml", SHELVES["gem"])
+    assert problem == missing_provider("gem:suss", "`providers.gem.suss` in agent-skills.toml", "install")
     assert problem.code is Code.MISSING_PROVIDER
     assert problem.message == "gem:suss is not installed, and `providers.gem.suss` in agent-skills.toml names it"
     assert problem.hint == "run `install`, or take the name out"
@@ -122,7 +122,7 @@ def test_a_pattern_that_matches_nothing_is_no_missing_provider() -> None:
 def test_an_environment_without_packages_misses_every_exact_name() -> None:
     assert refused('[providers.gem]\nsus = "*"') == (
         {},
-        missing_provider("gem:sus", "`providers.gem.sus` in agent-skills.toml", SHELVES["gem"]),
+        missing_provider("gem:sus", "`providers.gem.sus` in agent-skills.toml", "install"),
     )
 
 

@@ -22,10 +22,9 @@ from skillsync.filesystem import read_file, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["INSTALL", "MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
+__all__ = ["MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
 
 NAME: Final = "gem"
-INSTALL: Final = "`bundle install`"
 MARKERS: Final = ("Gemfile", "gems.rb", "Gemfile.lock", "gems.locked", "*.gemspec")
 
 _MARKERS = frozenset({*bundler.GEMFILES, *map(bundler.lock_name, bundler.GEMFILES)})
@@ -33,7 +32,8 @@ _PLACES = ("skills",)
 _DEPENDENCY_FILE_LIMIT = 512 * 1024  # a lock of 1,000 gems takes some 60 KiB
 _CONFIG_LIMIT = 1024 * 1024
 _LISTED = 5
-_SET_HOME = f"run {INSTALL}, or set GEM_HOME to the directory that gems are installed into"
+_INSTALL = "bundle install"
+_SET_HOME = f"run `{_INSTALL}`, or set GEM_HOME to the directory that gems are installed into"
 
 
 def is_marked(project: str) -> bool:
@@ -105,6 +105,7 @@ def _bundled(bundle: Bundle, ruby: Ruby, named: frozenset[str]) -> Environment |
         sources=tuple(sources) or (lock,),
         packages=tuple(packages),
         named=named,
+        install=_INSTALL,
         problems=tuple(problems),
     )
 
@@ -131,6 +132,7 @@ def _unbundled(
         sources=tuple(_display(project, home) for home in homes),
         packages=tuple(packages.values()),
         named=named,
+        install=_INSTALL,
         problems=tuple(problems),
     )
 
@@ -205,7 +207,7 @@ def _package(name: str, version: str, root: str, source: str) -> Package:
     return Package(ecosystem=NAME, name=name, version=version, root=root, places=_PLACES, source=source)
 
 
-def _none(message: str, named: frozenset[str], *, hint: str = f"run {INSTALL}") -> NoEnvironment:
+def _none(message: str, named: frozenset[str], *, hint: str = f"run `{_INSTALL}`") -> NoEnvironment:
     problem = Problem(code=Code.ENVIRONMENT_NOT_FOUND, message=message, hint=hint)
     return NoEnvironment(ecosystem=NAME, problem=problem, named=named)
 
@@ -233,7 +235,7 @@ def _warning(message: str, project: str, path: str, line: int | None = None) -> 
     return Problem(
         code=Code.PACKAGE_UNREADABLE,
         message=message,
-        hint=f"run {INSTALL}, or reinstall the gem",
+        hint=f"run `{_INSTALL}`, or reinstall the gem",
         severity=Severity.WARNING,
         path=_inside(project, path),
         line=line,

@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from skillsync.discovery.npm.provenance import Doubt
     from skillsync.discovery.npm.workspace import Project
 
-__all__ = ["INSTALL", "MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
+__all__ = ["MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
 
 NAME: Final = "npm"
-INSTALL: Final = "`npm install` (or that of pnpm, yarn, bun)"
 MARKERS: Final = (package_json.FILE_NAME,)
 
 _PLACES = ("skills", ".agents/skills")
@@ -100,6 +99,7 @@ def _read(project: Project) -> Environment | NoEnvironment:
         sources=tuple(place.shown for place in places),
         packages=choice.packages(NAME, _PLACES),
         named=named,
+        install=workspace.install(project),
         problems=tuple(problems),
         notes=(*found.notes, *notes, *choice.notes),
     )
@@ -157,7 +157,7 @@ def _two_kinds(project: Project, plug: str) -> Problem:
 def _not_installed(project: Project, named: frozenset[str]) -> NoEnvironment:
     top = project.upward[-1]
     where = "the project" if top == project.path else f"the project or above it, up to {shown(top)}"
-    return _none(f"there is no {NODE_MODULES} in {where}", f"run `{workspace.package_manager(project)} install`", named)
+    return _none(f"there is no {NODE_MODULES} in {where}", f"run `{workspace.install(project)}`", named)
 
 
 def _none(message: str, hint: str, named: frozenset[str]) -> NoEnvironment:

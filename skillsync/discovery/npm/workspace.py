@@ -82,8 +82,13 @@ def locate(path: str) -> Project:
     return Project(path=path, package=package, root=package, members=(), upward=upward, described=alone)
 
 
-def package_manager(project: Project) -> str:
-    """Return the program that installs for a project: the one that its package.json names, else by the lock."""
+def install(project: Project) -> str:
+    """Return the command that installs for a project."""
+    return f"{_manager(project)} install"
+
+
+def _manager(project: Project) -> str:
+    """Return the package manager: the one that a package.json of the project's names, else by the lock."""
     for directory in dict.fromkeys((project.package, project.root)):
         named = str(project.described[directory].get("packageManager")).partition("@")[0]
         if named in _MANAGERS.values():

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
     from skillsync.discovery.environment import Package
 
-__all__ = ["INSTALL", "MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
+__all__ = ["MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
 
 NAME: Final = packages.ECOSYSTEM
-INSTALL: Final = "`uv sync` (or what installs the project: pip, Poetry)"
 MARKERS: Final = (environments.VENV, projects.PYPROJECT, "setup.py", "setup.cfg", "requirements*.txt")
 
 
@@ -72,6 +71,7 @@ def read(project: str, environ: Mapping[str, str], *, python: str | None = None)
         sources=tuple(projects.display(project, site) for site in sites),
         packages=tuple(package for name in sorted(found) for package in found[name]),
         named=about.named,
+        install=about.install,
         problems=tuple(problems),
         notes=tuple(notes),
     )

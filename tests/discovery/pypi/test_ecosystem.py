@@ -106,7 +106,9 @@ def test_no_environment_still_says_what_the_project_names(tmp_path: Path) -> Non
 
 
 def test_an_empty_environment_is_one(world: World) -> None:
-    assert world.read() == Environment(ecosystem="pypi", sources=(_SITE,), packages=(), named=frozenset())
+    assert world.read() == Environment(
+        ecosystem="pypi", sources=(_SITE,), packages=(), named=frozenset(), install="pip install ."
+    )
 
 
 def test_a_distribution_with_skills(world: World) -> None:
