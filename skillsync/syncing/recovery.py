@@ -233,7 +233,8 @@ def _settle_all(
     rows: dict[str, Row | ForeignRow] = dict(current.rows)
     for step, settlement in settled.items():
         if settlement is Settlement.RESTORE:
-            filesystem.rename(OLD + step.skill, step.skill, from_fd=left.staging, to_fd=left.fd)
+            with below(STAGING):
+                filesystem.rename(OLD + step.skill, step.skill, from_fd=left.staging, to_fd=left.fd)
         elif settlement is Settlement.ADOPT:
             row = to_come.rows.get(step.skill)
             if isinstance(row, Row) and row.hash == step.new and not isinstance(rows.get(step.skill), ForeignRow):
@@ -270,7 +271,7 @@ def _carry(skill: str, left: _Left) -> None:
     for path in _runtime(skill, left):
         make_parents(skill, path, left.fd)
         parent, _, name = path.rpartition("/")
-        with open_directory(skill, parent, dir_fd=left.fd) as into:
+        with open_directory(skill, parent, dir_fd=left.fd) as into, below(STAGING):
             filesystem.rename(f"{OLD}{skill}/{path}", name, from_fd=left.staging, to_fd=into)
 
 
@@ -320,7 +321,9 @@ def not_cleared(target: str, error: OSError) -> SkillsyncError:
 def _not_settled(target: str, error: OSError) -> SkillsyncError:
     """Say that some of it may be settled, so that nobody takes it for the state from before."""
     path = f"{target}/{error.filename}" if error.filename else target
-    hint = "what an interrupted sync left is settled in part: mend that, and the next `skillsync sync` goes on"
+    hint = (
+        "what an interrupted sync left is settled in part, if at all: mend that, and the next sync goes on"
+    )
     return SkillsyncError(Problem(code=Code.IO, message=f"{path}: {error.strerror}", hint=hint, path=path))
 
 

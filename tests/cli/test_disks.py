@@ -13,6 +13,7 @@ from builders import Installation, lay, walked
 from cuts import Cut, Killed, recovered
 from projects import LOCK, SKILLS, Project, content, skill
 
+from skillsync.errors import Code, SkillsyncError
 from skillsync.hashing import Link
 from skillsync.syncing.journal import STAGING
 
@@ -173,10 +174,11 @@ def test_a_run_that_was_cut_off_is_settled_when_the_disk_can_be_written_again(se
     assert isinstance(Cut("rename used", Killed, after=True).run(setup), Killed)
     disk.remount("ro")
     try:
-        error = synced(setup)
-        assert error is not None
-        assert error.errno == errno.EROFS
-        assert error.filename.startswith(f"{SKILLS}/")
+        with pytest.raises(SkillsyncError) as caught:
+            synced(setup)
+        (problem,) = caught.value.problems
+        assert problem.code is Code.IO
+        assert problem.message == f"{SKILLS}/{STAGING}/old-gone: Read-only file system"
     finally:
         disk.remount("rw")
     assert synced(setup) is None
