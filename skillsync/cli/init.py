@@ -20,6 +20,7 @@ from skillsync.locking.manifest import FILE_NAME, Manifest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from skillsync.cli.project import Project
     from skillsync.locking.choice import Candidate
 
 _HEADER = """\
@@ -31,18 +32,18 @@ version = 1
 """
 
 
-def run(project: str, *, python: str | None) -> Report:
+def run(project: Project) -> Report:
     """Write a manifest that admits every provider that is installed."""
-    if filesystem.exists(f"{project}/{FILE_NAME}"):
+    if filesystem.exists(f"{project.root}/{FILE_NAME}"):
         message = f"{FILE_NAME} is there already"
         hint = "edit it, or move it away first"
         raise SkillsyncError(Problem(code=Code.MANIFEST_EXISTS, message=message, hint=hint, path=FILE_NAME))
-    found = survey(project, Manifest(), {}, python=python)
+    found = survey(project, Manifest(), {})
     if not found.environments:
         raise SkillsyncError(*found.problems)
     providers = [candidate for candidate in found.candidates if candidate.provider.skills]
     text = "".join([_HEADER, *(f"\n{line}" for line in _tables(providers)), "\n"])
-    filesystem.replace_file(f"{project}/{FILE_NAME}", text.encode())
+    filesystem.replace_file(f"{project.root}/{FILE_NAME}", text.encode())
     return Report(
         lines=[
             *report.environment_lines(found.environments),

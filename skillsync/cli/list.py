@@ -13,12 +13,13 @@ from skillsync.cli.report import Report
 
 if TYPE_CHECKING:
     from skillsync.cli.overview import Row, Shelf
+    from skillsync.cli.project import Project
     from skillsync.cli.report import Json
 
 
-def run(project: str, *, verify: bool, outside: bool, python: str | None) -> Report:
+def run(project: Project, *, verify: bool) -> Report:
     """List providers, their skills and states; with `verify`, every skill is read and hashed."""
-    found, shelves, problems = overview(project, verify=verify, outside=outside, python=python)
+    found, shelves, problems = overview(project, verify=verify)
     rows = [
         (row.name, row.status.value, _provider(shelf, row), _shortened(report.one_line(row.description)))
         for shelf in shelves

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from skillsync import filesystem
 from skillsync.cli import report
-from skillsync.cli.project import BrokenLockError, load_lock, load_manifest
+from skillsync.cli.project import BrokenLockError, Project, load_lock, load_manifest, targets
 from skillsync.cli.report import Report
 from skillsync.cli.survey import Survey, read_skills, survey
 from skillsync.errors import Code, Problem, Severity
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from skillsync.locking.manifest import Manifest
 
 
-def run(project: str, *, check: bool, strict: bool, outside: bool, python: str | None) -> Report:
+def run(project: Project, *, check: bool, strict: bool) -> Report:
     """Resolve, and write the lock; with `check`, only tell whether it would change; `strict` stops at warnings too."""
     manifest = load_manifest(project)
-    old, pinned, said = _current(project, manifest, check=check, outside=outside)
-    found, resolution = resolved(project, manifest, pinned, python=python)
+    old, pinned, said = _current(project, manifest, check=check)
+    found, resolution = resolved(project, manifest, pinned)
     problems = (*said, *found.problems, *resolution.problems)
     if strict:
         problems = tuple(problem.as_error() for problem in problems)
@@ -42,7 +42,7 @@ def run(project: str, *, check: bool, strict: bool, outside: bool, python: str |
     stopped = any(problem.is_error for problem in problems)
     stale = old is None or dump(old) != content
     if stale and not stopped and not check:
-        filesystem.replace_file(f"{project}/{FILE_NAME}", content)
+        filesystem.replace_file(f"{project.root}/{FILE_NAME}", content)
     changes = [] if stopped else list(between(old or Lockfile(), resolution.lock))
     lines = report.environment_lines(found.environments)
     for change in changes:
@@ -61,9 +61,9 @@ def run(project: str, *, check: bool, strict: bool, outside: bool, python: str |
     )
 
 
-def resolved(project: str, manifest: Manifest, pinned: Pinned, *, python: str | None) -> tuple[Survey, Resolution]:
+def resolved(project: Project, manifest: Manifest, pinned: Pinned) -> tuple[Survey, Resolution]:
     """Return what is installed, and the lock that it would make."""
-    found = survey(project, manifest, pinned, python=python)
+    found = survey(project, manifest, pinned)
     return found, resolve(found.candidates, read_skills(found.candidates), pinned)
 
 
@@ -74,7 +74,7 @@ def _too_large(reason: str) -> Problem:
 
 
 def _current(
-    project: str, manifest: Manifest, *, check: bool, outside: bool
+    project: Project, manifest: Manifest, *, check: bool
 ) -> tuple[Lockfile | None, Pinned, tuple[Problem, ...]]:
     """Return the lock, what is pinned, and the warning that a lock which can't be read is written anew."""
     try:
@@ -84,13 +84,13 @@ def _current(
         if check:
             raise
         said = tuple(replace(problem, severity=Severity.WARNING, hint=None) for problem in error.problems)
-        return None, _installed(project, manifest, outside=outside), said
+        return None, _installed(project, manifest), said
 
 
-def _installed(project: str, manifest: Manifest, *, outside: bool) -> Pinned:
+def _installed(project: Project, manifest: Manifest) -> Pinned:
     """Return what the registries own: what was installed by a lock that can't be read must not vanish with it."""
     found: dict[str, set[str]] = {}
-    for place in target.locate(project, manifest.targets, outside=outside):
+    for place in targets(project, manifest):
         with target.opened(place) as fd:
             rows = read_registry(fd, place).rows if fd is not None else {}
         for name, row in rows.items():

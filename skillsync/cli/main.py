@@ -21,6 +21,7 @@ from skillsync.errors import Code, ExitCode, Problem, SkillsyncError, Unreadable
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from skillsync.cli.project import Project
     from skillsync.cli.report import Report
 
 _EPILOG = """\
@@ -80,11 +81,11 @@ def _parser() -> argparse.ArgumentParser:
 def _add(
     commands: argparse._SubParsersAction[_Parser],
     name: str,
-    run: Callable[[argparse.Namespace, str], Report],
+    run: Callable[[argparse.Namespace, Project], Report],
     text: str,
 ) -> _Parser:
     command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False)
-    command.set_defaults(run=run, command=name)
+    command.set_defaults(run=run, command=name, allow_outside=False)
     command.add_argument("--project", metavar="DIR", help="the project's root (default: found from here upward)")
     command.add_argument("--python", metavar="PATH", help="the Python environment to read, or an interpreter in one")
     command.add_argument("--format", choices=("text", "json"), default="text", help="how to report (default: text)")
@@ -94,51 +95,42 @@ def _add(
     return command
 
 
-def _init(options: argparse.Namespace, project: str) -> Report:
+def _init(_options: argparse.Namespace, project: Project) -> Report:
     from skillsync.cli.init import run
 
-    return run(project, python=options.python)
+    return run(project)
 
 
-def _list(options: argparse.Namespace, project: str) -> Report:
+def _list(options: argparse.Namespace, project: Project) -> Report:
     from skillsync.cli.list import run
 
-    return run(project, verify=options.verify, outside=options.allow_outside, python=options.python)
+    return run(project, verify=options.verify)
 
 
-def _show(options: argparse.Namespace, project: str) -> Report:
+def _show(options: argparse.Namespace, project: Project) -> Report:
     from skillsync.cli.show import run
 
-    return run(project, options.skill, outside=options.allow_outside, python=options.python)
+    return run(project, options.skill)
 
 
-def _lock(options: argparse.Namespace, project: str) -> Report:
+def _lock(options: argparse.Namespace, project: Project) -> Report:
     from skillsync.cli.lock import run
 
-    return run(
-        project, check=options.check, strict=options.strict, outside=options.allow_outside, python=options.python
-    )
+    return run(project, check=options.check, strict=options.strict)
 
 
-def _sync(options: argparse.Namespace, project: str) -> Report:
+def _sync(options: argparse.Namespace, project: Project) -> Report:
     from skillsync.cli.sync import Mode, run
 
     mode = Mode.DRY_RUN if options.dry_run else Mode.CHECK if options.check else Mode.APPLY
     busy = _refuse_to_wait if options.no_wait else _wait
-    return run(
-        project,
-        mode=mode,
-        force=options.force,
-        outside=options.allow_outside,
-        python=options.python,
-        busy=busy,
-    )
+    return run(project, mode=mode, force=options.force, busy=busy)
 
 
-def _verify(options: argparse.Namespace, project: str) -> Report:
+def _verify(options: argparse.Namespace, project: Project) -> Report:
     from skillsync.cli.verify import Scope, run
 
-    return run(project, scope=Scope(options.scope), outside=options.allow_outside, python=options.python)
+    return run(project, scope=Scope(options.scope))
 
 
 def _wait(target: str) -> None:
@@ -203,12 +195,13 @@ def _run(given: Sequence[str], *, as_json: bool) -> int:
         return _print_problems(error.problems, None, as_json=as_json)
     finally:
         _flush()  # of help, which the parser prints: Python would complain at the end
-    command, project = options.command, None
+    command, root = options.command, None
     try:
         _check_encoding()
-        from skillsync.cli.project import find
+        from skillsync.cli.project import Project, find
 
-        project = find(options.project)
+        root = find(options.project)
+        project = Project(root=root, python=options.python, outside=options.allow_outside)
         found: Report = options.run(options, project)
     except SkillsyncError as error:
         return _print_problems(error.problems, command, as_json=as_json)
@@ -224,7 +217,7 @@ def _run(given: Sequence[str], *, as_json: bool) -> int:
     except BrokenPipeError:
         raise
     except (OSError, UnreadableError) as error:
-        return _print_problems((_io_problem(error, project),), command, as_json=as_json)
+        return _print_problems((_io_problem(error, root),), command, as_json=as_json)
     _print(found, as_json=as_json, quiet=options.quiet, verbose=options.verbose)
     return found.exit_code
 
@@ -260,12 +253,12 @@ def _print_problems(problems: tuple[Problem, ...], command: str | None, *, as_js
     return exit_code(problems)
 
 
-def _io_problem(error: OSError | UnreadableError, project: str | None) -> Problem:
+def _io_problem(error: OSError | UnreadableError, root: str | None) -> Problem:
     """Say what the system refused, and where."""
     filename = getattr(error, "filename", None)
     name = os.fsdecode(filename) if isinstance(filename, str | bytes) else None
-    if name and project and name.startswith(f"{project}/"):
-        name = name[len(project) + 1 :]
+    if name and root and name.startswith(f"{root}/"):
+        name = name[len(root) + 1 :]
     reason = getattr(error, "strerror", None) or str(error)
     return Problem(
         code=Code.IO,

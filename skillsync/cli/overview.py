@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillsync.cli.project import load_lock, load_manifest
+from skillsync.cli.project import Project, load_lock, load_manifest, targets
 from skillsync.cli.survey import Survey, survey
 from skillsync.discovery.provider import read
 from skillsync.errors import Code, Problem, Severity
@@ -60,14 +60,12 @@ class Shelf:
         return f"{self.ecosystem}:{self.name}"
 
 
-def overview(
-    project: str, *, verify: bool, outside: bool, python: str | None
-) -> tuple[Survey, list[Shelf], tuple[Problem, ...]]:
+def overview(project: Project, *, verify: bool) -> tuple[Survey, list[Shelf], tuple[Problem, ...]]:
     """Return what is installed and locked, sorted by provider and skill."""
     manifest = load_manifest(project)
     lock = load_lock(project) or Lockfile()
-    found = survey(project, manifest, pinned_by(lock), python=python)
-    statuses, problems = _locked(project, manifest, lock, verify=verify, outside=outside)
+    found = survey(project, manifest, pinned_by(lock))
+    statuses, problems = _locked(project, manifest, lock, verify=verify)
     twice = {one.skill for one in found.problems if one.code is Code.DUPLICATE_SKILL}
     shelves = {}
     for candidate in found.candidates:
@@ -88,13 +86,13 @@ def overview(
 
 
 def _locked(
-    project: str, manifest: Manifest, lock: Lockfile, *, verify: bool, outside: bool
+    project: Project, manifest: Manifest, lock: Lockfile, *, verify: bool
 ) -> tuple[dict[str, Status], list[Problem]]:
     """Return the state of each locked skill: the most pressing of all target directories."""
     found: dict[str, Status] = {}
     problems: list[Problem] = []
     order = list(Status)
-    for place in target.locate(project, manifest.targets, outside=outside):
+    for place in targets(project, manifest):
         if verify:
             state = read_settled(place, lock)
         else:

@@ -6,6 +6,7 @@ Invariants: reads only the two documents; absent, empty, unreadable and of anoth
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillsync.discovery import ECOSYSTEMS
@@ -13,13 +14,33 @@ from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
 from skillsync.filesystem import read_file, upward_from
 from skillsync.locking import lockfile, manifest
 from skillsync.schema import InvalidError, MalformedError, NewerError
+from skillsync.syncing.target import locate
 
 if TYPE_CHECKING:
     from skillsync.locking.lockfile import Lockfile
     from skillsync.locking.manifest import Manifest
     from skillsync.schema import Place
+    from skillsync.syncing.target import Target
 
 _MANIFEST_LIMIT = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """The project that a command is about, and what the person said of it.
+
+    `root` is its absolute directory; `python` the Python environment that was named; `outside` tells whether a target
+    directory may lie outside, through a link.
+    """
+
+    root: str
+    python: str | None = None
+    outside: bool = False
+
+
+def targets(project: Project, manifest: Manifest) -> list[Target]:
+    """Return the target directories. Raises SkillsyncError for one that leaves the project."""
+    return locate(project.root, manifest.targets, outside=project.outside)
 
 
 def find(directory: str | None) -> str:
@@ -43,11 +64,11 @@ def find(directory: str | None) -> str:
     return upward[0]
 
 
-def load_manifest(project: str) -> Manifest:
+def load_manifest(project: Project) -> Manifest:
     """Read the manifest; an absent one admits everything. Raises SkillsyncError."""
     path, hint = manifest.FILE_NAME, f"correct {manifest.FILE_NAME}"
     try:
-        content = read_file(f"{project}/{path}", _MANIFEST_LIMIT)
+        content = read_file(f"{project.root}/{path}", _MANIFEST_LIMIT)
         return manifest.Manifest() if content is None else manifest.parse(content, ECOSYSTEMS)
     except NewerError as error:
         raise _error(Code.MANIFEST_INVALID, path, f"{error.key} {error.reason}", "upgrade skillsync") from None
@@ -63,7 +84,7 @@ class BrokenLockError(SkillsyncError):
     """The lock is there and makes no sense; `lock` may write a new one over it, nothing else may go on."""
 
 
-def load_lock(project: str) -> Lockfile | None:
+def load_lock(project: Project) -> Lockfile | None:
     """Read the lock, None if there is none.
 
     Raises BrokenLockError for text that is no lock, and SkillsyncError for a newer format or what is no file.
@@ -71,7 +92,7 @@ def load_lock(project: str) -> Lockfile | None:
     path = lockfile.FILE_NAME
     again = "run `skillsync lock` to write it anew"
     try:
-        content = read_file(f"{project}/{path}", lockfile.LIMIT)
+        content = read_file(f"{project.root}/{path}", lockfile.LIMIT)
         return None if content is None else lockfile.parse(content)
     except NewerError as error:
         raise _error(Code.LOCK_UNREADABLE, path, f"{error.key} {error.reason}", "upgrade skillsync") from None
@@ -84,11 +105,11 @@ def load_lock(project: str) -> Lockfile | None:
         raise _error(Code.LOCK_UNREADABLE, path, str(error), f"move {path} away, then run `skillsync lock`") from None
 
 
-def require_lock(project: str) -> Lockfile:
+def require_lock(project: Project) -> Lockfile:
     """Read the lock. Raises SkillsyncError if there is none."""
     found = load_lock(project)
     if found is None:
-        message = f"there is no {lockfile.FILE_NAME} in {project}"
+        message = f"there is no {lockfile.FILE_NAME} in {project.root}"
         raise SkillsyncError(
             Problem(code=Code.LOCK_MISSING, message=message, hint="run `skillsync lock`", path=lockfile.FILE_NAME)
         )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillsync.cli.overview import Row, Shelf
+    from skillsync.cli.project import Project
     from skillsync.cli.report import Json
     from skillsync.discovery.provider import FoundSkill, Provider
     from skillsync.snapshot import Snapshot
@@ -38,9 +39,9 @@ class _Copy:
     text: str
 
 
-def run(project: str, name: str, *, outside: bool, python: str | None) -> Report:
+def run(project: Project, name: str) -> Report:
     """Show a skill of every provider that ships it. Raises SkillsyncError if none does."""
-    found, shelves, problems = overview(project, verify=False, outside=outside, python=python)
+    found, shelves, problems = overview(project, verify=False)
     rows = [(shelf, row) for shelf in shelves for row in shelf.rows if row.name == name]
     if not rows:
         raise SkillsyncError(_unknown(name, shelves), *(one for one in problems if one.is_error))

@@ -18,18 +18,19 @@ from skillsync.syncing.apply import Source, check_source
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from skillsync.cli.project import Project
     from skillsync.discovery.environment import Package
     from skillsync.locking.lockfile import LockedProvider, Lockfile
     from skillsync.locking.manifest import Manifest
 
 
 def find(
-    project: str, manifest: Manifest, lock: Lockfile, names: Sequence[str], *, python: str | None
+    project: Project, manifest: Manifest, lock: Lockfile, names: Sequence[str]
 ) -> tuple[dict[str, Source], list[Problem]]:
     """Return, for each of the locked skills, the directory to copy; a problem for each that is nowhere."""
     wanted = {lock.skills[name][0].key for name in names}
     known = {key for key in wanted if key.partition(":")[0] in ECOSYSTEMS}
-    read = read_environments(project, manifest, known, python) if known else []
+    read = read_environments(project, manifest, known) if known else []
     answers = {one.ecosystem: one for one in read}
     packages = [package for one in read if isinstance(one, Environment) for package in one.packages]
     sources: dict[str, Source] = {}

@@ -22,6 +22,7 @@ from skillsync.locking.pins import Pinned, vanished
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from skillsync.cli.project import Project
     from skillsync.locking.manifest import Manifest
     from skillsync.locking.resolver import Snapshots
 
@@ -35,17 +36,15 @@ class Survey:
     problems: tuple[Problem, ...]
 
 
-def read_environments(
-    project: str, manifest: Manifest, pinned: Iterable[str], python: str | None
-) -> list[Environment | NoEnvironment]:
+def read_environments(project: Project, manifest: Manifest, pinned: Iterable[str]) -> list[Environment | NoEnvironment]:
     """Read the active ecosystems' environments; those of `pinned` providers count as active.
 
-    `python` is the Python environment that the person named, which makes its ecosystem active. Raises SkillsyncError
+    A Python environment that the person named makes its ecosystem active. Raises SkillsyncError
     if no ecosystem is active.
     """
     allowed = ECOSYSTEMS if manifest.ecosystems is None else manifest.ecosystems
     ours = {key.partition(":")[0] for key in pinned}
-    if python is not None:
+    if project.python is not None:
         if distributions.NAME not in allowed:
             message = f"--python names an environment, and `ecosystems` in {FILE_NAME} leaves {distributions.NAME} out"
             raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="take one of the two out"))
@@ -53,22 +52,22 @@ def read_environments(
     active = [
         ecosystem
         for name, ecosystem in ECOSYSTEMS.items()
-        if name in allowed and (manifest.names(name) or name in ours or ecosystem.is_marked(project))
+        if name in allowed and (manifest.names(name) or name in ours or ecosystem.is_marked(project.root))
     ]
     if not active:
         looked_for = "; ".join(
             f"{name}: {', '.join(ECOSYSTEMS[name].MARKERS)}" for name in ECOSYSTEMS if name in allowed
         )
-        message = f"nothing in {project} tells which packages it uses (looked for {looked_for or 'nothing'})"
+        message = f"nothing in {project.root} tells which packages it uses (looked for {looked_for or 'nothing'})"
         line = f'ecosystems = ["{next(iter(ECOSYSTEMS))}"]'
         hint = f"run skillsync in the project's root, or write `{line}` into {FILE_NAME}"
         raise SkillsyncError(Problem(code=Code.ENVIRONMENT_NOT_FOUND, message=message, hint=hint))
-    return [discovery.read(ecosystem, project, os.environ, python=python) for ecosystem in active]
+    return [discovery.read(ecosystem, project.root, os.environ, python=project.python) for ecosystem in active]
 
 
-def survey(project: str, manifest: Manifest, pinned: Pinned, *, python: str | None) -> Survey:
+def survey(project: Project, manifest: Manifest, pinned: Pinned) -> Survey:
     """Find what the installed packages ship, and what is wrong. Raises SkillsyncError if nothing can be read."""
-    answers = read_environments(project, manifest, pinned, python)
+    answers = read_environments(project, manifest, pinned)
     environments = tuple(one for one in answers if isinstance(one, Environment))
     absent = [one for one in answers if isinstance(one, NoEnvironment)]
     choices, problems = choose(manifest, environments, ECOSYSTEMS)

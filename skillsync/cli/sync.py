@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from skillsync.cli import report
-from skillsync.cli.project import load_manifest, require_lock
+from skillsync.cli.project import Project, load_manifest, require_lock, targets
 from skillsync.cli.report import Report
 from skillsync.locking.changes import Action, Change
 from skillsync.syncing import gitignore, plan, target
@@ -36,26 +36,23 @@ class Mode(Enum):
     CHECK = "check"
 
 
-def run(  # noqa: PLR0913  # one for each option
-    project: str, *, mode: Mode, force: bool, outside: bool, python: str | None, busy: Callable[[str], None]
-) -> Report:
+def run(project: Project, *, mode: Mode, force: bool, busy: Callable[[str], None]) -> Report:
     """Plan and, unless the mode says otherwise, apply.
 
     `busy` is told the target directory that another run holds; it may raise, else that run is waited for.
     """
     lock = require_lock(project)
     manifest = load_manifest(project)
-    targets = target.locate(project, manifest.targets, outside=outside)
     with ExitStack() as stack:
         works: list[Work] = []
         problems: list[Problem] = []
-        for place in targets:
+        for place in targets(project, manifest):
             fd, settled = _open(stack, place, lock, mode, busy)
             state = read_state(fd, place, lock)
             made = plan.make(place.name, lock, state, force=force)
             works.append(Work(fd=fd, plan=made, gitignore=_gitignore(fd, place, made, manifest), settled=settled))
             problems += made.problems
-        sources, missing = _sources(project, manifest, lock, works, python=python)
+        sources, missing = _sources(project, manifest, lock, works)
         problems += missing
         if mode is not Mode.APPLY:
             # Applying, each is hashed while it is copied.
@@ -90,7 +87,7 @@ def _gitignore(fd: int | None, place: Target, made: plan.Plan, manifest: Manifes
 
 
 def _sources(
-    project: str, manifest: Manifest, lock: Lockfile, works: Iterable[Work], *, python: str | None
+    project: Project, manifest: Manifest, lock: Lockfile, works: Iterable[Work]
 ) -> tuple[dict[str, Source], list[Problem]]:
     """Find where the content is that has to be written."""
     names = needed(work.plan for work in works)
@@ -98,7 +95,7 @@ def _sources(
         return {}, []
     from skillsync.cli.sources import find
 
-    return find(project, manifest, lock, names, python=python)
+    return find(project, manifest, lock, names)
 
 
 def _report(

@@ -10,11 +10,11 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from skillsync.cli import report
-from skillsync.cli.project import load_manifest, require_lock
+from skillsync.cli.project import Project, load_manifest, require_lock, targets
 from skillsync.cli.report import Report
 from skillsync.locking.changes import between
 from skillsync.locking.pins import pinned_by
-from skillsync.syncing import plan, target
+from skillsync.syncing import plan
 from skillsync.syncing.plan import Directory, Drift, DriftRow
 from skillsync.syncing.state import notes, read_settled
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from skillsync.errors import Problem
     from skillsync.locking.lockfile import Lockfile
     from skillsync.locking.manifest import Manifest
+    from skillsync.syncing.target import Target
 
 
 class Scope(Enum):
@@ -47,18 +48,18 @@ class _Findings:
     data: report.Json = field(default_factory=dict)
 
 
-def run(project: str, *, scope: Scope, outside: bool, python: str | None) -> Report:
+def run(project: Project, *, scope: Scope) -> Report:
     """Compare what the scope asks for with the lock."""
     lock = require_lock(project)
     manifest = load_manifest(project)
     found = _Findings()
     if scope is not Scope.INSTALLED:
-        _compare_providers(project, manifest, lock, found, python)
+        _compare_providers(project, manifest, lock, found)
     if scope is Scope.ALL:
         # Both sides of each skill are read; it counts once, as installed.
         found.skills = found.files = 0
     if scope is not Scope.PROVIDERS:
-        for place in target.locate(project, manifest.targets, outside=outside):
+        for place in targets(project, manifest):
             _compare_target(place, lock, found)
     blind = bool(lock.skills) and not found.skills
     failed = any(problem.is_error for problem in found.problems)
@@ -83,7 +84,7 @@ def run(project: str, *, scope: Scope, outside: bool, python: str | None) -> Rep
     )
 
 
-def _compare_target(place: target.Target, lock: Lockfile, found: _Findings) -> None:
+def _compare_target(place: Target, lock: Lockfile, found: _Findings) -> None:
     """Compare one target directory with the lock."""
     state = read_settled(place, lock)
     made = plan.make(place.name, lock, state, force=False)
@@ -105,11 +106,11 @@ def _compare_target(place: target.Target, lock: Lockfile, found: _Findings) -> N
         found.lines.append(report.printable(f"not skillsync's in {place.name}: {', '.join(state.unowned)}"))
 
 
-def _compare_providers(project: str, manifest: Manifest, lock: Lockfile, found: _Findings, python: str | None) -> None:
+def _compare_providers(project: Project, manifest: Manifest, lock: Lockfile, found: _Findings) -> None:
     """Compare the lock with manifest and environment, as `lock --check` does."""
     from skillsync.cli.lock import nothing, resolved
 
-    survey, resolution = resolved(project, manifest, pinned_by(lock), python=python)
+    survey, resolution = resolved(project, manifest, pinned_by(lock))
     problems = (*survey.problems, *resolution.problems)
     found.problems += problems
     found.lines += report.environment_lines(survey.environments)

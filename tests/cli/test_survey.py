@@ -6,6 +6,7 @@ import gems
 import pytest
 from projects import HOME, LOCK, Project
 
+from skillsync.cli import project as asked
 from skillsync.cli.survey import read_environments, read_skills, survey
 from skillsync.errors import Code, Problem, Severity, SkillsyncError
 from skillsync.locking.manifest import Manifest
@@ -25,7 +26,7 @@ def lone_gems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 def test_without_a_marker_nothing_is_read_and_all_that_was_looked_for_is_named(tmp_path: Path) -> None:
     with pytest.raises(SkillsyncError) as caught:
-        read_environments(str(tmp_path), Manifest(), (), None)
+        read_environments(asked.Project(root=str(tmp_path)), Manifest(), ())
     (problem,) = caught.value.problems
     assert problem.code is Code.ENVIRONMENT_NOT_FOUND
     for marker in ("Gemfile", "gems.rb", "Gemfile.lock", "gems.locked", "*.gemspec"):
@@ -82,24 +83,23 @@ def test_every_directory_that_was_read_is_named_with_its_packages(tmp_path: Path
 
 
 def test_only_admitted_skills_are_read_whole(tmp_path: Path) -> None:
-    project = Project(tmp_path / "app").gem("a", "1.0.0", "one", "two").gem("b", "1.0.0", "three")
-    manifest = Manifest()
-    found = survey(str(project.root), manifest, {}, python=None)
-    roots = {name: str(project.gem_root(name)) for name in ("a", "b")}
+    app = Project(tmp_path / "app").gem("a", "1.0.0", "one", "two").gem("b", "1.0.0", "three")
+    found = survey(asked.Project(root=str(app.root)), Manifest(), {})
+    roots = {name: str(app.gem_root(name)) for name in ("a", "b")}
     assert set(read_skills(found.candidates)) == {
         (roots["a"], "skills/one"),
         (roots["a"], "skills/two"),
         (roots["b"], "skills/three"),
     }
-    project.manifest('[providers.gem]\na = { exclude = ["two"] }\n').change("a", {"skills/broken/SKILL.md": "none"})
-    report = project.done("lock", "--format", "json").json
+    app.manifest('[providers.gem]\na = { exclude = ["two"] }\n').change("a", {"skills/broken/SKILL.md": "none"})
+    report = app.done("lock", "--format", "json").json
     assert [change["skill"] for change in report["changes"]] == ["one"]
 
 
 def test_what_is_a_warning_and_an_error_is_said_once_as_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = Project(tmp_path / "app").gem("sus", "1.0.0", "testing")
+    app = Project(tmp_path / "app").gem("sus", "1.0.0", "testing")
     warning = Problem(code=Code.PACKAGE_UNREADABLE, message="said twice", severity=Severity.WARNING)
     usual = read_environments
 
@@ -110,4 +110,4 @@ def test_what_is_a_warning_and_an_error_is_said_once_as_an_error(
         return found
 
     monkeypatch.setattr("skillsync.cli.survey.read_environments", twice)
-    assert survey(str(project.root), Manifest(), {}, python=None).problems == (warning.as_error(),)
+    assert survey(asked.Project(root=str(app.root)), Manifest(), {}).problems == (warning.as_error(),)
