@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import fcntl
 import hashlib
+import io
 import json
 import os
 import subprocess
+import tarfile
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -234,6 +236,14 @@ def _handler(registry: Registry) -> type[BaseHTTPRequestHandler]:
             """Say nothing."""
 
     return Handler
+
+
+def archive(source: Path) -> bytes:
+    """Return an archive with all of a source tree: `npm pack` leaves some of it out."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as packed:
+        packed.add(source, "package")
+    return content.getvalue()
 
 
 def publish(registry: Registry, directory: Path, sources: Iterable[Path], environ: Mapping[str, str]) -> None:

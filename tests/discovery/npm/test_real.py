@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import gems
 import pytest
-from node_packages import Registry, Tools, described, node_environ, publish, run
+from node_packages import Registry, Tools, archive, described, node_environ, publish, run, write_package
 from tools import need_network
 
 from skillsync.discovery.environment import Environment, NoEnvironment
@@ -37,6 +37,12 @@ _PACKAGES: Mapping[str, tuple[dict[str, object], tuple[str, ...]]] = {
     "peered@1.0.0": ({"peerDependencies": {"demo": "*"}}, ("peered",)),
     "uses-peered@1.0.0": ({"dependencies": {"peered": "1.0.0", "demo": "1.0.0"}}, ()),
     "uses-alias@1.0.0": ({"dependencies": {"leaf-cjs": "npm:leaf@1.0.0"}}, ()),
+}
+# By name: what the package calls itself, and what it says that it brings. Each brings one more.
+_FALSE: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "quiet": ("quiet", ()),
+    "bundling": ("bundling", ("leaf",)),
+    "innocent": ("@acme/told", ()),
 }
 _DEPENDENCIES = {
     "@acme/scoped": "^1.0.0",
@@ -111,6 +117,13 @@ def setting(node_tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iter
             gems.write_files(source, {"package.json": package, "index.js": _MARK, **gems.skills(*skills), **files})
             sources.append(source)
         publish(registry, root, sources, environ)
+        for name, (own_name, bundled) in _FALSE.items():
+            source = root / f"false/{name}"
+            more = {"dependencies": dict.fromkeys(bundled, "1.0.0"), "bundleDependencies": list(bundled)}
+            write_package(source, own_name, "1.0.0", "own", **more)
+            for inner in (*bundled, "@acme/hidden"):
+                write_package(source / f"node_modules/{inner}", inner, "1.0.0", "evil")
+            registry.add({"name": name, "version": "1.0.0", **more}, archive(source))
         yield Setting(node_tools, environ)
 
 
@@ -162,6 +175,22 @@ def test_whatever_installs_the_same_is_found(setting: Setting, tmp_path: Path, n
     assert found.named >= {full.rpartition("@")[0] for full in _FOUND}
     (note,) = (note for note in found.notes if note.startswith("npm:demo "))
     assert note.startswith("npm:demo 2.0.0 in node_modules/demo counts, as the nearest; not 1.0.0 in ")
+
+
+@pytest.mark.parametrize("name", _EVERY)
+def test_what_comes_under_another_packages_name_is_left_out(setting: Setting, tmp_path: Path, name: str) -> None:
+    # pnpm 12 doesn't install a package that calls itself otherwise, once it is in its store.
+    names = [false for false in _FALSE if false != "innocent" or not name.startswith("pnpm")]
+    directory = project(tmp_path / "app", {**dict.fromkeys(names, "1.0.0"), "leaf": "1.0.0"})
+    setting.installer(name).install(directory)
+    found = read(directory, setting)
+    assert {full: sorted(skills) for full, skills in shipped(found).items()} == {
+        "bundling@1.0.0": ["own"],
+        "leaf@1.0.0": ["leaf"],
+        "quiet@1.0.0": ["own"],
+    }
+    assert {problem.code for problem in found.problems} <= {Code.AMBIGUOUS_PROVIDER}
+    assert {problem.provider for problem in found.problems} <= {"npm:@acme/told", "npm:@acme/hidden"}
 
 
 def test_npm_and_pnpm_agree_about_what_nothing_depends_on_directly(setting: Setting, tmp_path: Path) -> None:
