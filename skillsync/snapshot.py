@@ -71,6 +71,21 @@ class Snapshot:
     altered: tuple[str, ...] = ()
     ignored: tuple[str, ...] = field(compare=False, default=())
 
+    @property
+    def scripts(self) -> frozenset[str]:
+        """The files that deserve a look: they begin with `#!`, their owner may run them, or they are in `scripts/`."""
+        facts = self.facts.items()
+        return frozenset(path for path, file in facts if file.script or file.executable or path.startswith("scripts/"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """A skill's directory and what was read in it; `path` is relative to `root`, which no link below leaves."""
+
+    root: str
+    path: str
+    snapshot: Snapshot
+
 
 def shipped_faults(found: Snapshot) -> tuple[Fault, ...]:
     """Return what makes a provider's skill unsafe: its faults, and anything by the name of a runtime directory.

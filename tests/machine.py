@@ -29,7 +29,8 @@ NOBODY = 65534
 # Everything is loaded before the user is changed, who may not be able to read where it is.
 _AS_USER = """
 import importlib, os, pkgutil, sys
-import difflib, encodings.utf_8_sig, json, rtoml, yaml
+import difflib, encodings.idna, encodings.utf_8_sig, json, shlex, string, subprocess
+import markdown_it, rapidfuzz, rtoml, yaml
 import skillsync
 for module in pkgutil.walk_packages(skillsync.__path__, "skillsync."):
     if not module.name.endswith("__main__"):

@@ -24,6 +24,7 @@ ORDER = (
     "discovery",
     "locking",
     "syncing",
+    "reviewing",
     "cli",
     "__main__",
 )
@@ -56,6 +57,9 @@ PURE = {
     "syncing.plan",
     "syncing.registry",
     "syncing.status",
+    "reviewing.difference",
+    "reviewing.lines",
+    "reviewing.marks",
     "cli.report",
 }
 IMPURE = {"os", "pathlib", "shutil", "subprocess", "tempfile", "skillsync.filesystem", "skillsync.syncing.apply"}

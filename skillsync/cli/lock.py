@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 from skillsync import filesystem
 from skillsync.cli import report
+from skillsync.cli.differences import before_lock
 from skillsync.cli.project import BrokenLockError, Project, load_lock, load_manifest, targets
 from skillsync.cli.report import Report
 from skillsync.cli.survey import Survey, read_skills, survey
 from skillsync.errors import Code, Problem, Severity
-from skillsync.locking.changes import Change, between
 from skillsync.locking.lockfile import FILE_NAME, Lockfile, dump, fault
 from skillsync.locking.pins import Pinned, pinned_by
 from skillsync.locking.resolver import Resolution, resolve
+from skillsync.reviewing.marks import marks
 from skillsync.syncing import target
 from skillsync.syncing.registry import Row
 from skillsync.syncing.state import read_registry
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillsync.locking.manifest import Manifest
+    from skillsync.reviewing.difference import SkillDifference
 
 
 def run(project: Project, *, check: bool, strict: bool) -> Report:
@@ -41,12 +43,12 @@ def run(project: Project, *, check: bool, strict: bool) -> Report:
         problems = (*problems, _too_large(reason))
     stopped = any(problem.is_error for problem in problems)
     stale = old is None or dump(old) != content
+    changes = [] if stopped else before_lock(project, manifest, old or Lockfile(), resolution)
     if stale and not stopped and not check:
         filesystem.replace_file(f"{project.root}/{FILE_NAME}", content)
-    changes = [] if stopped else list(between(old or Lockfile(), resolution.lock))
     lines = report.environment_lines(found.environments)
     for change in changes:
-        lines += report.change_lines(change, resolution.scripts.get(change.skill, frozenset()))
+        lines += report.change_lines(change.change, marks(change))
     lines += report.not_admitted_lines(resolution.not_admitted)
     if stopped:
         lines.append(f"{FILE_NAME} was not written")
@@ -54,6 +56,7 @@ def run(project: Project, *, check: bool, strict: bool) -> Report:
         lines += _summary(found, resolution, stale=stale, check=check, is_there=old is not None)
     return Report(
         lines=lines,
+        palette=report.CHANGES,
         details=[*report.note_lines(found.environments), *report.ignored_lines(found.candidates)],
         data=_data(found, resolution, changes),
         problems=problems,
@@ -120,9 +123,13 @@ def nothing(found: Survey, resolution: Resolution) -> str:
     return "no skill of the admitted packages is both valid and admitted"
 
 
-def _data(found: Survey, resolution: Resolution, changes: Sequence[Change]) -> report.Json:
+def _change_json(found: SkillDifference) -> report.Json:
+    return {**report.change_json(found.change), "marks": [report.mark_json(mark) for mark in marks(found)]}
+
+
+def _data(found: Survey, resolution: Resolution, changes: Sequence[SkillDifference]) -> report.Json:
     return {
         "environments": report.environments_json(found.environments),
-        "changes": [report.change_json(change) for change in changes],
+        "changes": [_change_json(change) for change in changes],
         "not_admitted": report.not_admitted_json(resolution.not_admitted),
     }

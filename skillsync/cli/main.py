@@ -57,6 +57,12 @@ def _parser() -> argparse.ArgumentParser:
     lock = _add(commands, "lock", _lock, "pin what is installed and admitted in agent-skills.lock")
     lock.add_argument("--check", action="store_true", help="write nothing; exit 1 if the lock is out of date")
     lock.add_argument("--strict", action="store_true", help="let every warning stop it, as an error does")
+    diff = _add(
+        commands, "diff", _diff, "show what lock would change, or sync, as text", formats=("text", "json", "markdown")
+    )
+    diff.add_argument("skills", metavar="SKILL", nargs="*", help="show these alone (default: all that differ)")
+    diff.add_argument("--installed", action="store_true", help="compare the lock with the target directories")
+    diff.add_argument("--stat", action="store_true", help="show how much of each file differs, and not what")
     sync = _add(commands, "sync", _sync, "bring the target directories to the lock")
     mode = sync.add_mutually_exclusive_group()
     mode.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
@@ -71,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         help="compare the lock with the target directories (installed; needs no packages), "
         "with manifest and packages (providers), or both (all, the default)",
     )
-    for command in (listing, show, lock, sync, verify):
+    for command in (listing, show, lock, diff, sync, verify):
         command.add_argument(
             "--allow-outside", action="store_true", help="allow a target directory outside the project, through a link"
         )
@@ -83,12 +89,14 @@ def _add(
     name: str,
     run: Callable[[argparse.Namespace, Project], Report],
     text: str,
+    *,
+    formats: tuple[str, ...] = ("text", "json"),
 ) -> _Parser:
     command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False)
     command.set_defaults(run=run, command=name, allow_outside=False)
     command.add_argument("--project", metavar="DIR", help="the project's root (default: found from here upward)")
     command.add_argument("--python", metavar="PATH", help="the Python environment to read, or an interpreter in one")
-    command.add_argument("--format", choices=("text", "json"), default="text", help="how to report (default: text)")
+    command.add_argument("--format", choices=formats, default="text", help="how to report (default: text)")
     volume = command.add_mutually_exclusive_group()
     volume.add_argument("--quiet", action="store_true", help="print findings and problems alone")
     volume.add_argument("--verbose", action="store_true", help="print also what was passed over, and why")
@@ -117,6 +125,13 @@ def _lock(options: argparse.Namespace, project: Project) -> Report:
     from skillsync.cli.lock import run
 
     return run(project, check=options.check, strict=options.strict)
+
+
+def _diff(options: argparse.Namespace, project: Project) -> Report:
+    from skillsync.cli.diff import Form, run
+
+    form = Form.MARKDOWN if options.format == "markdown" else Form.STAT if options.stat else Form.UNIFIED
+    return run(project, options.skills, installed=options.installed, form=form)
 
 
 def _sync(options: argparse.Namespace, project: Project) -> Report:
@@ -231,18 +246,23 @@ def _check_encoding() -> None:
 
 
 def _print(found: Report, *, as_json: bool, quiet: bool, verbose: bool) -> None:
-    from skillsync.cli import report
+    from skillsync.cli import report, terminal
 
     if as_json:
         print(report.to_json(found))
-    else:
-        for line in (*(() if quiet else found.lines), *found.findings, *(found.details if verbose else ())):
+        _flush()
+        return
+    lines = [*(() if quiet else found.lines), *found.findings, *(found.details if verbose else ())]
+    if found.palette and terminal.has_colour(sys.stdout, os.environ):
+        lines = [terminal.painted(line, found.palette) for line in lines]
+    if not (found.is_long and terminal.paged(lines, os.environ)):
+        for line in lines:
             print(line)
     _flush()
-    if not as_json:
-        for problem in found.problems:
-            for line in report.problem_lines(problem):
-                _say(line)
+    in_colour = bool(found.problems) and terminal.has_colour(sys.stderr, os.environ)
+    for problem in found.problems:
+        for line in report.problem_lines(problem):
+            _say(terminal.painted(line, report.PROBLEMS) if in_colour else line)
 
 
 def _print_problems(problems: tuple[Problem, ...], command: str | None, *, as_json: bool) -> int:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from skillsync.discovery.environment import Environment
     from skillsync.locking.choice import Candidate
+    from skillsync.reviewing.marks import Mark
     from skillsync.syncing.plan import DriftRow
 
 Json = dict[str, Any]
@@ -27,6 +28,7 @@ NOTHING: dict[str, Json] = {
     "list": {"environments": [], "providers": []},
     "show": {"environments": [], "skills": []},
     "lock": {"environments": [], "changes": [], "not_admitted": []},
+    "diff": {"changes": []},
     "sync": {"changes": []},
     "verify": {
         "ok": False,
@@ -38,19 +40,29 @@ NOTHING: dict[str, Json] = {
 _SIGNS = {Action.ADD: "+", Action.REMOVE: "-", Action.FORGET: "-"}
 
 
+_GREEN, _RED, _YELLOW, _CYAN, _BOLD = "32", "31", "33", "36", "1"
+# By how lines begin: those about changes, those of a unified diff, those of problems.
+CHANGES = {"+ ": _GREEN, "    + ": _GREEN, "- ": _RED, "    - ": _RED, "~ ": _YELLOW, "    ~ ": _YELLOW}
+DIFF = {"+": _GREEN, "-": _RED, "@@": _CYAN, "diff ": _BOLD, "! ": _YELLOW} | CHANGES
+PROBLEMS = {"error[": _RED, "warning[": _YELLOW}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a command has to say. `findings` are said under --quiet too, `details` only under --verbose.
+    """What a command has to say.
 
-    `data` is the JSON object without its problems.
+    `findings` are said under --quiet too, `details` only under --verbose. On a terminal, `palette` gives lines their
+    colour by how they begin, and `is_long` asks for a pager. `data` is the JSON object without its problems.
     """
 
     lines: Sequence[str] = ()
+    palette: Mapping[str, str] = field(default_factory=dict)
     findings: Sequence[str] = ()
     details: Sequence[str] = ()
     data: Json = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     drift: bool = False
+    is_long: bool = False
 
     @property
     def exit_code(self) -> ExitCode:
@@ -173,8 +185,27 @@ def change_json(change: Change, target: str | None = None) -> Json:
     return found if target is None else {**found, "target": target}
 
 
-def change_lines(change: Change, scripts: frozenset[str] = frozenset(), *, target: str = "") -> Iterator[str]:
-    """Yield one change file by file; `scripts` are the paths that deserve a look."""
+def mark_json(mark: Mark) -> Json:
+    """Return one thing to look at."""
+    found = {"kind": mark.kind.value, "path": mark.path, "detail": mark.detail or None, "line": mark.line}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def change_lines(change: Change, marks: Sequence[Mark] = (), *, target: str = "") -> Iterator[str]:
+    """Yield one change file by file, with what deserves a look."""
+    yield change_line(change, target=target)
+    for sign, paths in (("+", change.files.added), ("~", change.files.changed), ("-", change.files.removed)):
+        for path in paths:
+            words = "".join(f"  [{mark.words}]" for mark in marks if mark.path == path)
+            yield printable(f"    {sign} {path}{words}")
+    for path in change.carried:
+        yield printable(f"    {path} stays as it is")
+    for path in change.lost:
+        yield printable(f"    - {path}, which skillsync did not write")
+
+
+def change_line(change: Change, *, target: str = "") -> str:
+    """Return what is done to a skill, and whose it is."""
     owner = f"{change.provider} {change.version}" if change.version else change.provider
     if change.previous_version:
         owner = f"{change.provider} {change.previous_version} -> {change.version}"
@@ -183,15 +214,7 @@ def change_lines(change: Change, scripts: frozenset[str] = frozenset(), *, targe
     if change.previous:
         owner += f", so far {change.previous}'s"
     name = f"{target}/{change.skill}" if target else change.skill
-    yield printable(f"{_SIGNS.get(change.action, '~')} {change.action.value} {name} ({owner})")
-    for sign, paths in (("+", change.files.added), ("~", change.files.changed), ("-", change.files.removed)):
-        for path in paths:
-            mark = "  [script]" if path in scripts and sign != "-" else ""
-            yield printable(f"    {sign} {path}{mark}")
-    for path in change.carried:
-        yield printable(f"    {path} stays as it is")
-    for path in change.lost:
-        yield printable(f"    - {path}, which skillsync did not write")
+    return printable(f"{_SIGNS.get(change.action, '~')} {change.action.value} {name} ({owner})")
 
 
 def not_admitted_lines(candidates: Iterable[Candidate]) -> Iterator[str]:

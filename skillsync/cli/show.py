@@ -96,9 +96,8 @@ def _lines(shelf: Shelf, row: Row, copy: _Copy | None) -> Iterator[str]:
     yield "  files"
     for path, entry in sorted(copy.snapshot.tree.items()):
         if isinstance(entry, File):
-            facts = copy.snapshot.facts[path]
-            mark = "  [script]" if facts.script or facts.executable or path.startswith("scripts/") else ""
-            yield report.printable(f"    {path}  {report.counted(facts.size, 'byte')}{mark}")
+            mark = "  [script]" if path in copy.snapshot.scripts else ""
+            yield report.printable(f"    {path}  {report.counted(copy.snapshot.facts[path].size, 'byte')}{mark}")
         else:
             yield report.printable(f"    {path} -> {entry.target}")
     for fault in shipped_faults(copy.snapshot):

@@ -119,6 +119,7 @@ def _report(
     nothing = "nothing else was changed" if settled else "nothing was changed"
     return Report(
         lines=[*lines, nothing if refused else _summary(changes, mode, lock, where)],
+        palette=report.CHANGES,
         data={"changes": [report.change_json(change, name) for name, change in shown]},
         problems=problems,
         drift=mode is Mode.CHECK and bool(changes),

@@ -69,6 +69,19 @@ def parse(content: bytes, about: Problem) -> Frontmatter:
     return Frontmatter(description.text if isinstance(description, Scalar) and not invalid else "", problems)
 
 
+def value(content: bytes, key: str) -> str:
+    """Return a value of the frontmatter as one text, a list's items joined by commas; "" for what can't be read.
+
+    For display: nothing is decided by it.
+    """
+    try:
+        node = _values(_block(content)).get(key)
+    except _FaultError:
+        return ""
+    items = node.items if isinstance(node, Sequence) else [node]
+    return ", ".join(item.text for item in items if isinstance(item, Scalar) and not item.is_null)
+
+
 def _block(content: bytes) -> str:
     """Return the text between the fences. Raises _FaultError."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff", b"-\0-\0-\0", b"\0-\0-\0-")):

@@ -12,7 +12,7 @@ from skillsync.errors import Code, Problem, Severity
 from skillsync.locking.changes import since_install
 from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile
 from skillsync.locking.pins import Pinned, raised
-from skillsync.snapshot import Fault, Snapshot, shipped_faults
+from skillsync.snapshot import Copy, Fault, Snapshot, shipped_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,15 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """What `lock` would write, what it would leave out, and what stands against it.
-
-    `scripts` are, by skill, the files that deserve a look: they begin with `#!`, their owner may run them, or they lie
-    under `scripts/`.
-    """
+    """What `lock` would write, what it would leave out, and what stands against it. `copies` are the sources."""
 
     lock: Lockfile
     not_admitted: tuple[Candidate, ...]
-    scripts: Mapping[str, frozenset[str]]
+    copies: Mapping[str, Copy]
     problems: tuple[Problem, ...]
 
 
@@ -42,16 +38,17 @@ def resolve(candidates: Sequence[Candidate], snapshots: Snapshots, pinned: Pinne
     """Make the lock of the admitted skills. `snapshots` holds every admitted skill of every variant."""
     providers: list[LockedProvider] = []
     problems: list[Problem] = []
-    scripts: dict[str, frozenset[str]] = {}
+    copies: dict[str, Copy] = {}
     for candidate in candidates:
         skills: dict[str, LockedSkill] = {}
         for skill in candidate.admitted:
-            found = snapshots[candidate.choice.package.root, skill.path]
+            root = candidate.choice.package.root
+            found = snapshots[root, skill.path]
             faults = shipped_faults(found)
             problems += _altered(candidate, skill, found)
             if not faults and found.hash:
                 skills[skill.name] = LockedSkill(name=skill.name, hash=found.hash, tree=found.tree)
-                scripts[skill.name] = _scripts(found)
+                copies[skill.name] = Copy(root=root, path=skill.path, snapshot=found)
             unsafe_problems = [_unsafe(candidate, skill, fault) for fault in faults]
             problems += raised(unsafe_problems, replace(skill, is_valid=not faults), candidate, pinned)
         problems += _ambiguous(candidate, snapshots)
@@ -68,14 +65,9 @@ def resolve(candidates: Sequence[Candidate], snapshots: Snapshots, pinned: Pinne
     return Resolution(
         lock=Lockfile(providers=tuple(sorted(providers, key=lambda provider: (provider.ecosystem, provider.name)))),
         not_admitted=tuple(one for one in candidates if one.choice.rule is None and one.provider.skills),
-        scripts=scripts,
+        copies=copies,
         problems=tuple(problems),
     )
-
-
-def _scripts(found: Snapshot) -> frozenset[str]:
-    facts = found.facts.items()
-    return frozenset(path for path, file in facts if file.script or file.executable or path.startswith("scripts/"))
 
 
 def _unsafe(candidate: Candidate, skill: FoundSkill, fault: Fault) -> Problem:

@@ -321,9 +321,7 @@ def not_cleared(target: str, error: OSError) -> SkillsyncError:
 def _not_settled(target: str, error: OSError) -> SkillsyncError:
     """Say that some of it may be settled, so that nobody takes it for the state from before."""
     path = f"{target}/{error.filename}" if error.filename else target
-    hint = (
-        "what an interrupted sync left is settled in part, if at all: mend that, and the next sync goes on"
-    )
+    hint = "what an interrupted sync left is settled in part, if at all: mend that, and the next sync goes on"
     return SkillsyncError(Problem(code=Code.IO, message=f"{path}: {error.strerror}", hint=hint, path=path))
 
 

@@ -21,6 +21,9 @@ TOP = {
     "show testing": {"environments", "skills"},
     "lock": {"environments", "changes", "not_admitted"},
     "lock --check": {"environments", "changes", "not_admitted"},
+    "diff": {"changes"},
+    "diff --installed": {"changes"},
+    "diff --stat testing": {"changes"},
     "sync": {"changes"},
     "sync --check": {"changes"},
     "sync --dry-run --force": {"changes"},
@@ -30,7 +33,7 @@ TOP = {
 }
 ROWS: dict[str, tuple[set[str], set[str]]] = {  # what a row always has, and what it may have
     "environments": ({"ecosystem", "path", "packages"}, set()),
-    "changes": ({"action", "skill", "provider", "version", "files"}, {"target"}),
+    "changes": ({"action", "skill", "provider", "version", "files"}, {"target", "marks", "differences", "refused"}),
     "not_admitted": ({"provider", "skills"}, set()),
     "drift": ({"kind"}, {"skill", "path", "target"}),
     "problems": ({"code", "severity", "message"}, {"hint", "skill", "provider", "path", "line", "column"}),
@@ -64,7 +67,7 @@ KINDS = {
     "stale-lock",
 }
 ACTIONS = {"lock": {"add", "update", "remove"}}
-ACTIONS["sync"] = ACTIONS["lock"] | {"repair", "record", "forget"}
+ACTIONS["sync"] = ACTIONS["diff"] = ACTIONS["lock"] | {"repair", "record", "forget"}
 USAGE = {"usage", "manifest-invalid", "lock-unreadable", "lock-missing", "registry-unreadable"}
 SYSTEM = {"io", "busy"}
 
@@ -91,7 +94,9 @@ def check_rows(command: str, report: Rows) -> None:
     for change in report.get("changes", ()):
         assert change["action"] in ACTIONS[command.split(maxsplit=1)[0]]
         assert change["files"].keys() == {"added", "changed", "removed"}
-        assert ("target" in change) == command.startswith("sync")
+        assert ("target" in change) == (command.startswith("sync") or "--installed" in command)
+        assert ("marks" in change) == command.startswith(("lock", "diff"))
+        assert ("differences" in change) == command.startswith("diff")
     for row in report.get("drift", ()):
         assert row["kind"] in KINDS
         assert ("skill" in row) == (row["kind"] != "interrupted")

@@ -212,6 +212,7 @@ def test_a_version_without_new_content_is_an_update_without_files(project: Proje
         "provider": "gem:sus",
         "version": "1.2.0",
         "files": {"added": [], "changed": [], "removed": []},
+        "marks": [],
     }
 
 

@@ -13,6 +13,7 @@ from skillsync.cli.report import NOTHING, Report, counted, one_line, printable, 
 from skillsync.discovery.provider import Ignored
 from skillsync.errors import Code, Severity
 from skillsync.locking.changes import Action, Change, FileChanges
+from skillsync.reviewing.marks import Kind, Mark
 from skillsync.schema import is_visible
 from skillsync.syncing.plan import Drift, DriftRow
 
@@ -97,12 +98,16 @@ CHANGE = Change(
 )
 
 
-def test_a_change_is_shown_file_by_file_with_its_scripts_marked() -> None:
-    assert list(report.change_lines(CHANGE, frozenset({"scripts/new", "bin/run", "scripts/old"}))) == [
+def test_a_change_is_shown_file_by_file_with_what_deserves_a_look() -> None:
+    marks = [
+        *(Mark(kind=Kind.SCRIPT, path=path) for path in ("scripts/new", "bin/run")),
+        Mark(kind=Kind.HOST, path="bin/run", detail="a.example\x1b"),
+    ]
+    assert list(report.change_lines(CHANGE, marks)) == [
         "~ update testing (gem:sus 2.0, the same version with other content)",
         "    + new.md",
         "    + scripts/new  [script]",
-        "    ~ bin/run  [script]",
+        "    ~ bin/run  [script]  [new-host: a.example\\x1b]",
         "    - scripts/old",
         "    .venv stays as it is",
     ]
@@ -264,7 +269,7 @@ def test_a_difference_of_a_whole_skill_has_no_path() -> None:
 
 
 def test_every_command_has_an_object_for_when_it_could_not_begin() -> None:
-    assert set(NOTHING) == {"init", "list", "show", "lock", "sync", "verify"}
+    assert set(NOTHING) == {"init", "list", "show", "lock", "diff", "sync", "verify"}
     for data in NOTHING.values():
         assert json.loads(to_json(Report(data=data)))["problems"] == []
     assert NOTHING["verify"] == {

@@ -146,7 +146,7 @@ def test_what_deserves_a_look_is_a_script() -> None:
         "scripts.md": "x",
     }
     found = resolved(candidate("gem:sus", "one"), one=taken(files, executable=("bin/other",)))
-    assert found.scripts == {"one": {"bin/tool", "bin/other", "scripts/lib.sh"}}
+    assert found.copies["one"].snapshot.scripts == {"bin/tool", "bin/other", "scripts/lib.sh"}
 
 
 def variants(*shipped: tuple[str, ...]) -> Candidate:

@@ -1,0 +1,86 @@
+"""Differences as Markdown, for a comment on a pull request or the summary of a CI job.
+
+Invariants: pure; whatever a package says stands in code, where no Markdown and no HTML of its own counts; cut off at
+what the places that it is for take, and then it says so.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING
+
+from skillsync.cli.report import change_line, counted, printable
+from skillsync.cli.unified import body, refused, size
+from skillsync.reviewing.marks import marks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillsync.reviewing.difference import FileDifference, SkillDifference
+
+# GitHub takes 65,536 characters in a comment.
+_MOST = 60_000
+_LINES = 400  # of one file
+_TICKS = re.compile("`+")
+
+
+def markdown(skills: Sequence[SkillDifference], *, title: str, nothing: str, command: str) -> Iterator[str]:
+    """Yield the document's lines: `title`, then each change; `nothing` where there is none.
+
+    `command` is what shows all of it, named where something is left out.
+    """
+    yield f"## {title}"
+    yield ""
+    if not skills:
+        yield nothing
+    left = _MOST
+    for number, skill in enumerate(skills):
+        lines = list(_skill(skill, command))
+        left -= sum(len(line.encode()) + 1 for line in lines)
+        if left < 0:
+            yield f"… and {counted(len(skills) - number, 'more change')}: `{command}` shows all."
+            return
+        yield from lines
+
+
+def _skill(skill: SkillDifference, command: str) -> Iterator[str]:
+    yield f"### {_code(change_line(skill.change, target=skill.target or ''))}"
+    yield ""
+    notes = [f"⚠️ {refused(skill.refusal)}"] if skill.refusal else []
+    for mark in marks(skill):
+        place = f"{mark.path}:{mark.line}" if mark.line else mark.path
+        notes.append(f"⚠️ {_code(place)} {_code(mark.words)}")
+    if notes:
+        yield from (f"- {note}" for note in notes)
+        yield ""
+    for file in skill.files:
+        yield from _file(file, command)
+
+
+def _file(file: FileDifference, command: str) -> Iterator[str]:
+    sign = "+" if file.old is None else "-" if file.new is None else "~"
+    yield f"<details><summary>{sign} <code>{_escaped(file.path)}</code> ({_escaped(size(file))})</summary>"
+    yield ""
+    lines = list(body(file))
+    if len(lines) > _LINES:
+        lines = [*lines[:_LINES], f"… {len(lines) - _LINES} more lines: `{command}` shows all"]
+    fence = "`" * max(3, 1 + max((len(found) for line in lines for found in _TICKS.findall(line)), default=0))
+    yield f"{fence}diff"
+    yield from lines
+    yield fence
+    yield ""
+    yield "</details>"
+    yield ""
+
+
+def _code(text: str) -> str:
+    """Return a code span that holds a text, whatever is in it."""
+    shown = printable(text)
+    ticks = "`" * (1 + max((len(found) for found in _TICKS.findall(shown)), default=0))
+    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{ticks}{pad}{shown}{pad}{ticks}"
+
+
+def _escaped(text: str) -> str:
+    return html.escape(printable(text))

@@ -1,0 +1,132 @@
+"""What in a change deserves a look before it is approved: what runs, what it may do, and where it leads.
+
+Invariants: pure; a mark is no verdict: nothing here stops anything; what can't be told is marked, not passed over.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from skillsync.discovery.skill import value
+from skillsync.hashing import SKILL_FILE
+from skillsync.reviewing.difference import LARGE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillsync.reviewing.difference import FileDifference, SkillDifference, Version
+
+_HOST = re.compile(r"://(?:[^\s/@]*@)?([^\s/?#:\"'`<>()\[\]{}\\|,;]+)")
+_ATTRIBUTE = re.compile(r"\b(?:href|src)\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
+_MARKDOWN = (".md", ".markdown", ".mdx")
+_MANY = 5
+# Characters of Markdown. The worst of them take two seconds to parse.
+_LONG = 64 * 1024
+
+
+class Kind(Enum):
+    """What deserves a look."""
+
+    SCRIPT = "script"
+    ALLOWED_TOOLS = "allowed-tools"
+    HOST = "new-host"
+    LARGE = "large"
+    LINK_OUT = "link-out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """One thing to look at, in a file; `detail` says what it is, "" where the kind says all."""
+
+    kind: Kind
+    path: str
+    detail: str = ""
+    line: int | None = None
+
+    @property
+    def words(self) -> str:
+        """The mark as it is shown."""
+        return f"{self.kind.value}: {self.detail}" if self.detail else self.kind.value
+
+
+def marks(skill: SkillDifference) -> list[Mark]:
+    """Return what deserves a look in what is added or changed, by path."""
+    before = {host for file in skill.files if file.old for host in hosts(file.old.text or "")}
+    return [mark for file in skill.files if file.new for mark in _marks(file, file.new, before)]
+
+
+def _marks(file: FileDifference, new: Version, before: set[str]) -> Iterator[Mark]:
+    path = file.path
+    if new.is_script:
+        yield Mark(kind=Kind.SCRIPT, path=path)
+    if path == SKILL_FILE and (tools := _tools(file, new)):
+        yield Mark(kind=Kind.ALLOWED_TOOLS, path=path, detail=tools)
+    if new.size is not None and new.size > LARGE:
+        yield Mark(kind=Kind.LARGE, path=path, detail=f"{new.size / LARGE:.1f} MiB")
+    text = new.text or ""
+    if fresh := [host for host in hosts(text) if host not in before]:
+        more = f" and {len(fresh) - _MANY} more" if len(fresh) > _MANY else ""
+        yield Mark(kind=Kind.HOST, path=path, detail=", ".join(fresh[:_MANY]) + more)
+    if path.lower().endswith(_MARKDOWN):
+        if len(text) > _LONG:
+            detail = f"not looked for in more than {_LONG // 1024} KiB"
+            yield Mark(kind=Kind.LINK_OUT, path=path, detail=detail)
+        else:
+            for line, target in leaving(path, text):
+                yield Mark(kind=Kind.LINK_OUT, path=path, detail=target, line=line)
+
+
+def _tools(file: FileDifference, new: Version) -> str:
+    """Return what the skill asks to be allowed, if that is new or other than before."""
+    now = value(new.content or b"", "allowed-tools")
+    if file.old is None:
+        return now
+    if file.old.content is None:
+        return now and f"{now} (before: not known)"
+    before = value(file.old.content, "allowed-tools")
+    return f"{before or 'none'} -> {now or 'none'}" if before != now else ""
+
+
+def hosts(text: str) -> list[str]:
+    """Return the hosts of the URLs in a text, in their order; those in other alphabets as the network has them."""
+    return list(dict.fromkeys(_ascii(found[1].rstrip(".").lower()) for found in _HOST.finditer(text)))
+
+
+def _ascii(host: str) -> str:
+    try:
+        return host if host.isascii() else host.encode("idna").decode()
+    except UnicodeError:
+        return host
+
+
+def leaving(path: str, text: str) -> Iterator[tuple[int, str]]:
+    """Yield line and target of each Markdown link in a file that leads to a file outside of the skill.
+
+    `path` is the file's, relative to the skill's directory.
+    """
+    from markdown_it import MarkdownIt
+
+    for token in MarkdownIt().parse(text):
+        line = token.map[0] + 1 if token.map else 1
+        for part in (token, *(token.children or ())):
+            line += part.type in {"softbreak", "hardbreak"}
+            targets = [str(part.attrs[name]) for name in ("href", "src") if name in part.attrs]
+            if part.type in {"html_block", "html_inline"}:
+                targets += _ATTRIBUTE.findall(part.content)
+            yield from ((line, target) for target in targets if leaves(path, target))
+
+
+def leaves(path: str, target: str) -> bool:
+    """Whether the target of a link in a file is a file outside of the skill."""
+    plain = unquote(target).replace("\\", "/").partition("#")[0].partition("?")[0]
+    if plain.lower().startswith("file:") or plain.startswith(("/", "~")) or re.match("[A-Za-z]:/", plain):
+        return not plain.startswith("//")  # that is a host
+    if _SCHEME.match(plain):
+        return False
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), plain)).split("/")[0] == ".."
