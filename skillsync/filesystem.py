@@ -216,14 +216,22 @@ def is_locked(fd: int) -> bool:
     return False
 
 
-def is_gone(fd: int) -> bool:
-    """Whether an open directory has been removed in the meantime."""
-    return os.fstat(fd).st_nlink == 0
-
-
 def inode(fd: int) -> int:
     """Return the number of an open file or directory, which stays when it is renamed."""
     return os.fstat(fd).st_ino
+
+
+def inode_of(name: str, dir_fd: int) -> int:
+    """Return the number of an entry, of a link the link's own; 0 if nothing is there."""
+    try:
+        return os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_ino
+    except FileNotFoundError:
+        return 0
+
+
+def is_same(fd: int, other: int) -> bool:
+    """Whether two open directories are one and the same."""
+    return os.path.samestat(os.fstat(fd), os.fstat(other))
 
 
 def exists(path: str) -> bool:

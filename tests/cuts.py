@@ -141,6 +141,8 @@ class Busy:
         self.start.ship("used", {"f": "2", "new/l": Link("../f"), "run": "#!/bin/sh\n"}, version="2.0.0")
         lay(self.start.installed / "used", {"sub/.venv/lib": "l", ".git/HEAD": "h"})
         self.start.ship("row", {"run": "#!/bin/sh\n", "sub/f": "1 row"}, version="2.0.0")
+        # Of one skill, a row and a bit.
+        self.start.ship("script", {"run": "#!/bin/sh\n", "sub/f": "1 script"}, version="2.0.0")
         self.start.ship("fresh", {"a/b": "1", "run": "#!/bin/sh\n"})
         (self.start.installed / "script/run").chmod(0o644)
         self._root = root

@@ -292,12 +292,18 @@ def test_who_waits_gets_the_lock_when_it_is_free(root: Path, fd: int) -> None:
     assert taken == [True]
 
 
-def test_a_removed_directory_is_gone_for_who_has_it_open(root: Path, fd: int) -> None:
-    assert not filesystem.is_gone(fd)
-    root.rmdir()
-    assert filesystem.is_gone(fd)
+def test_two_open_directories_are_the_same_whatever_they_are_called(root: Path, fd: int) -> None:
+    root.rename(root.with_name("moved"))
     root.mkdir()
-    assert filesystem.is_gone(fd)
+    with open_directory(str(root.with_name("moved"))) as moved, open_directory(str(root)) as other:
+        assert filesystem.is_same(fd, moved)
+        assert not filesystem.is_same(fd, other)
+
+
+def test_an_entry_has_the_number_of_what_it_is(root: Path, fd: int) -> None:
+    (root / "link").symlink_to("nowhere")
+    assert filesystem.inode_of("link", fd) == (root / "link").lstat().st_ino
+    assert filesystem.inode_of("nothing", fd) == 0
 
 
 # Changing

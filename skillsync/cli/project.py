@@ -54,7 +54,13 @@ def find(directory: str | None) -> str:
             message = f"--project {directory} is not a directory"
             raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="name the project's root directory"))
         return os.path.abspath(directory)
-    upward = list(upward_from(os.getcwd()))
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:
+        message = "the current directory was removed"
+        hint = "cd into the project, or name it with --project"
+        raise SkillsyncError(Problem(code=Code.IO, message=message, hint=hint)) from None
+    upward = list(upward_from(here))
     for path in upward:
         if any(os.path.lexists(f"{path}/{name}") for name in (manifest.FILE_NAME, lockfile.FILE_NAME)):
             return path

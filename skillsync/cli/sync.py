@@ -6,23 +6,24 @@ plan and asks the same of the providers.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from skillsync.cli import report
 from skillsync.cli.project import Project, load_manifest, require_lock, targets
 from skillsync.cli.report import Report
+from skillsync.errors import Code, Problem, SkillsyncError
 from skillsync.locking.changes import Action, Change
 from skillsync.syncing import gitignore, plan, target
 from skillsync.syncing.apply import Source, Work, apply, check_source, needed
+from skillsync.syncing.journal import Settlement
 from skillsync.syncing.recovery import recover
 from skillsync.syncing.state import read_gitignore, read_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from skillsync.errors import Problem
     from skillsync.locking.lockfile import Lockfile
     from skillsync.locking.manifest import Manifest
     from skillsync.syncing.target import Target
@@ -43,14 +44,18 @@ def run(project: Project, *, mode: Mode, force: bool, busy: Callable[[str], None
     """
     lock = require_lock(project)
     manifest = load_manifest(project)
-    with ExitStack() as stack:
-        works: list[Work] = []
-        problems: list[Problem] = []
+    works: list[Work] = []
+    problems: list[Problem] = []
+    with _settling() as settled, ExitStack() as stack:
         for place in targets(project, manifest):
-            fd, settled = _open(stack, place, lock, mode, busy)
+            fd, found = _open(stack, place, lock, mode, busy)
+            if found is not None:
+                settled[place.name] = found
             state = read_state(fd, place, lock)
+            if state.interrupted:
+                return _interrupted(place.name, mode)
             made = plan.make(place.name, lock, state, force=force)
-            works.append(Work(fd=fd, plan=made, gitignore=_gitignore(fd, place, made, manifest), settled=settled))
+            works.append(Work(fd=fd, plan=made, gitignore=_gitignore(fd, place, made, manifest)))
             problems += made.problems
         sources, missing = _sources(project, manifest, lock, works)
         problems += missing
@@ -61,20 +66,44 @@ def run(project: Project, *, mode: Mode, force: bool, busy: Callable[[str], None
         refused = any(problem.is_error for problem in problems)
         if mode is Mode.APPLY and not refused:
             apply(works, lock, sources)
-    return _report(works, mode, lock, tuple(problems), refused=refused)
+    return _report(works, settled, mode, lock, tuple(problems), refused=refused)
+
+
+Settled = dict[str, dict[str, Settlement]]  # by target directory: what became of an interrupted run's skills
+
+
+@contextmanager
+def _settling() -> Iterator[Settled]:
+    """Collect what was settled; a failure of the system after it doesn't say that nothing was changed."""
+    settled: Settled = {}
+    try:
+        yield settled
+    except OSError as error:
+        if not settled:
+            raise
+        path = str(error.filename or next(iter(settled)))
+        hint = "mend that, then run `skillsync sync` again: an interrupted sync was settled, nothing else was changed"
+        problem = Problem(code=Code.IO, message=f"{path}: {error.strerror}", hint=hint)
+        raise SkillsyncError(problem) from error
 
 
 def _open(
     stack: ExitStack, place: Target, lock: Lockfile, mode: Mode, busy: Callable[[str], None]
-) -> tuple[int | None, bool]:
-    """Open a target directory as the mode needs it, and tell whether an interrupted run was settled in it.
+) -> tuple[int | None, dict[str, Settlement] | None]:
+    """Open a target directory as the mode needs it, and return what became of an interrupted run in it.
 
     What writes nothing takes no lock and makes no directory.
     """
     if mode is Mode.APPLY and (lock.skills or place.exists):
         fd = stack.enter_context(target.held(place, busy))
         return fd, recover(fd, place)
-    return stack.enter_context(target.opened(place)), False
+    return stack.enter_context(target.opened(place)), None
+
+
+def _interrupted(name: str, mode: Mode) -> Report:
+    """Say that what is there is no state to plan from: the next run settles it first, whatever it then has to do."""
+    line = f"interrupted: {name}; `skillsync sync` completes or undoes it first"
+    return Report(lines=[report.printable(line)], data={"changes": []}, drift=mode is Mode.CHECK)
 
 
 def _gitignore(fd: int | None, place: Target, made: plan.Plan, manifest: Manifest) -> str | None:
@@ -98,17 +127,16 @@ def _sources(
     return find(project, manifest, lock, names)
 
 
-def _report(
-    works: Sequence[Work], mode: Mode, lock: Lockfile, problems: tuple[Problem, ...], *, refused: bool
+def _report(  # noqa: PLR0913  # all that happened
+    works: Sequence[Work], settled: Settled, mode: Mode, lock: Lockfile, problems: tuple[Problem, ...], *, refused: bool
 ) -> Report:
     changes = [(work.plan.target, change) for work in works for change in work.plan.changes]
     shown = [] if refused and mode is Mode.APPLY else changes
-    settled = [
-        report.printable(f"settled what an interrupted sync left in {work.plan.target}")
-        for work in works
-        if work.settled
+    before = [
+        report.printable(f"settled what an interrupted sync left in {name}{_became(one)}")
+        for name, one in settled.items()
     ]
-    lines = [*settled, *(line for name, change in shown for line in report.change_lines(change, target=name))]
+    lines = [*before, *(line for name, change in shown for line in report.change_lines(change, target=name))]
     if not refused and mode is Mode.APPLY:
         lines += [
             report.printable(f"~ {work.plan.target}/{gitignore.FILE_NAME}")
@@ -124,6 +152,19 @@ def _report(
         problems=problems,
         drift=mode is Mode.CHECK and bool(changes),
     )
+
+
+def _became(settled: Mapping[str, Settlement]) -> str:
+    """Say which skills were brought back, and which had only to be recorded."""
+    words = (
+        f"{word} {', '.join(sorted(name for name, one in settled.items() if one is settlement))}"
+        for settlement, word in _BECAME.items()
+        if settlement in settled.values()
+    )
+    return "".join(f"; {one}" for one in words)
+
+
+_BECAME = {Settlement.RESTORE: "brought back", Settlement.ADOPT: "completed"}
 
 
 def _summary(changes: Sequence[tuple[str, Change]], mode: Mode, lock: Lockfile, where: str) -> str:

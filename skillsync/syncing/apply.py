@@ -23,7 +23,14 @@ from skillsync.snapshot import Snapshot, shipped_faults, snapshot
 from skillsync.syncing import gitignore, journal, registry
 from skillsync.syncing.journal import NEW, OLD, STAGING, Step
 from skillsync.syncing.plan import Absent
-from skillsync.syncing.recovery import clear, is_written_into, make_parents, not_cleared, written_into
+from skillsync.syncing.recovery import (
+    clear,
+    in_lower_layer,
+    is_written_into,
+    make_parents,
+    not_cleared,
+    written_into,
+)
 from skillsync.syncing.state import gitignore_text, read_entry, registry_of
 
 if TYPE_CHECKING:
@@ -35,6 +42,7 @@ if TYPE_CHECKING:
 # What a rename says of a place in which something is.
 _TAKEN = frozenset({errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR})
 _WRITES = frozenset({Action.ADD, Action.UPDATE})
+_MOVES = _WRITES | {Action.REMOVE}  # of one skill there is one of these at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +61,12 @@ class Source:
 class Work:
     """A plan and what it is carried out with: the open target directory, None where there is none and nothing to do.
 
-    `gitignore` is the file's text to come, None to leave it as it is. `settled` tells whether an interrupted run was
-    settled before.
+    `gitignore` is the file's text to come, None to leave it as it is.
     """
 
     fd: int | None
     plan: Plan
     gitignore: str | None = None
-    settled: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -202,8 +208,10 @@ class _Transaction:
                 old=change.before,
                 new=self._hash(change),
                 inode=self._inodes.get(change.skill, 0),
+                old_inode=filesystem.inode_of(change.skill, self._fd),
             )
             for change in self._work.plan.changes
+            if change.action in _MOVES
         ]
         content = journal.dump(steps, self._work.plan.registry)
         _check_readable(f"{self._inside}/{journal.FILE_NAME}", journal.fault(content))
@@ -263,7 +271,7 @@ class _Transaction:
             self._move(name, OLD + name, self._fd, self._staging)
             self._check_unedited(name)
         if change.action in _WRITES:
-            self._move(NEW + name, name, self._staging, self._fd)
+            self._move(NEW + name, name, self._staging, self._fd, partial(self._swap_back, name))
         for path in change.carried:
             self._carry(name, path)
 
@@ -314,15 +322,17 @@ class _Transaction:
         with open_directory(name, directory, dir_fd=self._fd) as fd:
             filesystem.set_permissions(file, mode, fd)
 
-    def _move(self, name: str, new: str, from_fd: int, to_fd: int) -> None:
+    def _move(self, name: str, new: str, from_fd: int, to_fd: int, undo: Callable[[], None] | None = None) -> None:
         # Noted before it is done: an interruption can come right after it.
-        self._undo.append(partial(self._move_back, name, new, from_fd, to_fd))
+        self._undo.append(undo or partial(self._move_back, name, new, from_fd, to_fd))
         try:
             filesystem.rename(name, new, from_fd=from_fd, to_fd=to_fd)
         except OSError as error:
             path = f"{self.place}/{name if from_fd == self._fd else new}"
             if error.errno in _TAKEN and to_fd == self._fd:
                 raise _edited(path) from error
+            if error.errno == errno.EXDEV:
+                raise _failure(path, error, in_lower_layer(self.place)) from error
             raise OSError(error.errno, error.strerror, path) from error
 
     def _move_back(self, name: str, new: str, from_fd: int, to_fd: int) -> None:
@@ -330,6 +340,12 @@ class _Transaction:
         aside = to_fd == self._staging
         if bool(filesystem.kind(new if aside else name, self._staging)) is aside:
             filesystem.rename(new, name, from_fd=to_fd, to_fd=from_fd)
+
+    def _swap_back(self, skill: str) -> None:
+        """Undo a swap; what somebody has put in the place of what was swapped in stays there."""
+        done = filesystem.kind(NEW + skill, self._staging) is None
+        if done and filesystem.inode_of(skill, self._fd) == self._inodes[skill]:
+            filesystem.rename(skill, NEW + skill, from_fd=self._fd, to_fd=self._staging)
 
     def _swap_gitignore(self) -> None:
         name = gitignore.FILE_NAME

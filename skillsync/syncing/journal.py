@@ -7,7 +7,7 @@ a repository, so it gives no right to what the registry or the directory's own n
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -32,14 +32,15 @@ VERSION = 1
 class Step:
     """One skill that changes: the hash that was there and the one that comes, None for nothing.
 
-    `inode` is the number of the staged directory, 0 where none comes: it stays with the directory when it is renamed,
-    and nobody can know it in advance.
+    `inode` is the number of the staged directory, `old_inode` that of what goes, 0 for nothing: it stays with the
+    directory when it is renamed, and nobody can know it in advance.
     """
 
     skill: str
     old: str | None
     new: str | None
     inode: int
+    old_inode: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,8 @@ class Found:
     """What the next run sees of one step.
 
     `here` is the hash of the skill's directory, None where there is none or it has none; `inode` its number, 0 for what
-    is no directory. `aside` tells whether the old one lies in the staging directory.
+    is no directory. `aside` tells whether the old one lies in the staging directory, `is_proven` whether it is the very
+    one that the journal speaks of. `is_recorded` tells whether the run had replaced the registry: then it was done.
     """
 
     here: str | None
@@ -71,6 +73,8 @@ class Found:
     inode: int
     aside: bool
     ownership: Ownership
+    is_proven: bool = True
+    is_recorded: bool = False
 
 
 class Settlement(Enum):
@@ -86,11 +90,12 @@ def settle(step: Step, found: Found) -> Settlement:
     """Return what becomes of a step: done if its new directory is in place, else undone.
 
     What the registry doesn't own is never brought back; but a registry that was lost meanwhile tells nothing, and a
-    skill must not be lost with it.
+    skill must not be lost with it. Where a run was done, what it replaced is of no use to anybody.
     """
     if not found.is_there:
-        may_be_ours = found.ownership is not Ownership.NOT_OWNED
-        return Settlement.RESTORE if found.aside and may_be_ours else Settlement.LEAVE
+        lost = found.ownership is Ownership.UNKNOWN and found.is_proven
+        may_be_ours = found.ownership is Ownership.OWNED or lost
+        return Settlement.RESTORE if found.aside and may_be_ours and not found.is_recorded else Settlement.LEAVE
     if step.new is not None and found.inode == step.inode:
         return Settlement.ADOPT if found.here == step.new else Settlement.KEEP
     return Settlement.KEEP if found.ownership is Ownership.OWNED else Settlement.LEAVE
@@ -121,14 +126,24 @@ def parse(content: bytes) -> Journal:
 
 
 def _step(entry: Table) -> Step:
-    entry.only(("skill", "old", "new", "inode"))
+    entry.only(("skill", "old", "new", "inode", "old_inode"))
     skill = entry.text("skill")
     if fault := name_fault(skill):
         raise InvalidError(entry.key("skill"), fault)
-    inode = entry.data.get("inode")
-    if isinstance(inode, bool) or not isinstance(inode, int):
-        raise InvalidError(entry.key("inode"), "must be a number")
-    return Step(skill=skill, old=_hash(entry, "old"), new=_hash(entry, "new"), inode=inode)
+    return Step(
+        skill=skill,
+        old=_hash(entry, "old"),
+        new=_hash(entry, "new"),
+        inode=_number(entry, "inode"),
+        old_inode=_number(entry, "old_inode"),
+    )
+
+
+def _number(entry: Table, name: str) -> int:
+    number = entry.data.get(name)
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InvalidError(entry.key(name), "must be a number")
+    return number
 
 
 def _hash(entry: Table, name: str) -> str | None:
@@ -147,5 +162,5 @@ def fault(content: bytes) -> str | None:
 
 def dump(steps: Iterable[Step], to_come: Registry) -> bytes:
     """Return a journal's bytes."""
-    rows = [{"skill": step.skill, "old": step.old, "new": step.new, "inode": step.inode} for step in steps]
+    rows = [asdict(step) for step in steps]
     return json.dumps({"version": VERSION, "steps": rows, "registry": registry.dump(to_come).decode()}).encode()

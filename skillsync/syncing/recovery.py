@@ -8,6 +8,7 @@ removed bears a name that is never brought back.
 
 from __future__ import annotations
 
+import errno
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import count
@@ -46,15 +47,15 @@ class _Left:
     entries: Mapping[str, Kind]
 
 
-def recover(fd: int, target: Target) -> bool:
-    """Settle an interrupted run in an open target directory; return whether there was one.
+def recover(fd: int, target: Target) -> dict[str, Settlement] | None:
+    """Settle an interrupted run in an open target directory; return what became of its skills, None if there was none.
 
     Raises SkillsyncError if the staging directory isn't ours or holds what a person may miss, or if the registry can't
     be read.
     """
     found = filesystem.kind(STAGING, fd)
     if found is None:
-        return False
+        return None
     if found is not Kind.DIRECTORY:
         raise _not_ours(target, f"is {found.value}")
     with below(target.name), open_directory(STAGING, dir_fd=fd) as staging:
@@ -66,7 +67,9 @@ def recover(fd: int, target: Target) -> bool:
         steps = (*interrupted.steps, *_leftovers(interrupted, left.entries))
         # A run that had nothing but .gitignore to change has no steps, and the registry is no matter then.
         current = read_registry(fd, target) if steps else Registry()
-        seen = {step: _look(step, current.rows, left) for step in steps}
+        # The registry is replaced last of all.
+        done = () if NEW + registry.FILE_NAME in left.entries else interrupted.steps
+        seen = {step: _look(step, current.rows, left, is_recorded=step in done) for step in steps}
         settled = {step: settle(step, seen[step]) for step in steps}
         aside = [step for step in steps if seen[step].aside]
         problems = [problem for step in aside for problem in _missed(step, seen[step], settled[step], left)]
@@ -85,13 +88,14 @@ def recover(fd: int, target: Target) -> bool:
             clear(fd, staging)
         except OSError as error:
             raise not_cleared(target.name, error) from error
-    return True
+    return {step.skill: settlement for step, settlement in settled.items()}
 
 
 def _is_staged(name: str) -> bool:
     """Whether a name in the staging directory is one that skillsync gives."""
     rest = name.removeprefix(NEW if name.startswith(NEW) else OLD)
-    return name == journal.FILE_NAME or (rest != name and (name_fault(rest) is None or rest in _FILES))
+    # A file manager leaves the second wherever somebody looks.
+    return name in {journal.FILE_NAME, ".DS_Store"} or (rest != name and (name_fault(rest) is None or rest in _FILES))
 
 
 def _read(left: _Left) -> Journal:
@@ -150,8 +154,11 @@ def _is_unknown(step: Step, found: Found, settlement: Settlement, left: _Left) -
         return step.old is not None
     aside = _aside(step.skill, left)
     if aside.hash == step.old:
+        if settlement is not Settlement.LEAVE:
+            return False
         # Removed with what was made inside, it goes as it was meant to; not where a person's own is in its place.
-        return settlement is Settlement.LEAVE and found.is_there and bool(aside.runtime)
+        is_ours = found.ownership is not Ownership.UNKNOWN or found.is_proven
+        return not is_ours or (bool(aside.runtime) and (found.is_there or step.new is not None))
     return bool(aside.tree or aside.faults or aside.runtime)
 
 
@@ -250,7 +257,7 @@ def _restore_gitignore(left: _Left) -> None:
         filesystem.rename(OLD + name, name, from_fd=left.staging, to_fd=left.fd)
 
 
-def _look(step: Step, rows: Mapping[str, object], left: _Left) -> Found:
+def _look(step: Step, rows: Mapping[str, object], left: _Left, *, is_recorded: bool) -> Found:
     """Read what there is of one step."""
     found = filesystem.kind(step.skill, left.fd)
     here, inode = None, 0
@@ -263,7 +270,16 @@ def _look(step: Step, rows: Mapping[str, object], left: _Left) -> Found:
         no_registry = filesystem.kind(registry.FILE_NAME, left.fd) is None
         ownership = Ownership.UNKNOWN if no_registry else Ownership.NOT_OWNED
     aside = OLD + step.skill in left.entries
-    return Found(here=here, is_there=found is not None, inode=inode, aside=aside, ownership=ownership)
+    old_inode = filesystem.inode_of(OLD + step.skill, left.staging)
+    return Found(
+        here=here,
+        is_there=found is not None,
+        inode=inode,
+        aside=aside,
+        ownership=ownership,
+        is_proven=old_inode == step.old_inode,
+        is_recorded=is_recorded,
+    )
 
 
 def _carry(skill: str, left: _Left) -> None:
@@ -322,7 +338,17 @@ def _not_settled(target: str, error: OSError) -> SkillsyncError:
     """Say that some of it may be settled, so that nobody takes it for the state from before."""
     path = f"{target}/{error.filename}" if error.filename else target
     hint = "what an interrupted sync left is settled in part, if at all: mend that, and the next sync goes on"
+    if error.errno == errno.EXDEV:
+        hint = in_lower_layer(target)
     return SkillsyncError(Problem(code=Code.IO, message=f"{path}: {error.strerror}", hint=hint, path=path))
+
+
+def in_lower_layer(target: str) -> str:
+    """Say how one gets on where an overlay file system refuses to move a directory of its lower layers (overlayfs)."""
+    return (
+        "an overlay file system can't move what comes from a lower layer, as in a container's image: put a copy in its "
+        f"place (`cp -a {target} {target}.copy && rm -r {target} && mv {target}.copy {target}`), and run it again"
+    )
 
 
 def _not_ours(target: Target, what: str) -> SkillsyncError:

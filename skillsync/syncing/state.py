@@ -65,15 +65,16 @@ def read_state(fd: int | None, target: Target, lock: Lockfile) -> State:
         unowned=unowned,
         foreign=foreign,
         modes=modes,
-        interrupted=_has_journal(fd),
+        interrupted=_has_journal(fd, target),
     )
 
 
-def _has_journal(fd: int) -> bool:
-    return (
-        filesystem.kind(STAGING, fd) is Kind.DIRECTORY
-        and filesystem.kind(f"{STAGING}/{journal.FILE_NAME}", fd) is not None
-    )
+def _has_journal(fd: int, target: Target) -> bool:
+    with below(target.name):
+        return (
+            filesystem.kind(STAGING, fd) is Kind.DIRECTORY
+            and filesystem.kind(f"{STAGING}/{journal.FILE_NAME}", fd) is not None
+        )
 
 
 def read_settled(target: Target, lock: Lockfile) -> State:
@@ -87,7 +88,7 @@ def read_settled(target: Target, lock: Lockfile) -> State:
             found = read_state(fd, target, lock)
         with opened(target) as fd:
             rows = registry.Registry() if fd is None else read_registry(fd, target)
-            interrupted = fd is not None and _has_journal(fd)
+            interrupted = fd is not None and _has_journal(fd, target)
             active = fd is not None and interrupted and filesystem.is_locked(fd)
         if active:
             time.sleep(_PAUSE)
@@ -102,7 +103,7 @@ def glance(fd: int | None, target: Target, lock: Lockfile) -> State:
         return State(registry=registry.Registry(), disk={})
     entries = listing(fd)
     disk: dict[str, Disk] = {name: Other(entries[name].value) for name in lock.skills if name in entries}
-    return State(registry=read_registry(fd, target), disk=disk, interrupted=_has_journal(fd))
+    return State(registry=read_registry(fd, target), disk=disk, interrupted=_has_journal(fd, target))
 
 
 def _has_idle_script(found: Directory) -> bool:

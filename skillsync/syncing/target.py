@@ -119,8 +119,10 @@ def held(target: Target, busy: Callable[[str], None]) -> Iterator[int]:
             if fd is None:
                 continue
             _take_lock(fd, target, busy)
-            if filesystem.is_gone(fd):
-                continue
+            with opened(target) as now:
+                # Another may be there since we began to wait.
+                if now is None or not filesystem.is_same(fd, now):
+                    continue
             try:
                 yield fd
             finally:

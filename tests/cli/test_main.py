@@ -267,7 +267,9 @@ def test_the_current_directory_may_be_gone(project: Project) -> None:
         check=False,
     )
     assert result.returncode == 4
-    assert result.stderr.startswith(b"error[io]: ")
+    assert result.stderr == (
+        b"error[io]: the current directory was removed\n  hint: cd into the project, or name it with --project\n"
+    )
 
 
 @pytest.mark.parametrize(("number", "said"), [(errno.EPIPE, 0), (errno.ENOSPC, 1)])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import subprocess
@@ -902,7 +903,7 @@ def test_a_run_that_was_cut_off_is_named_by_verify_and_settled_by_the_next(
         assert (listed.code, f"warning[busy]: a sync of {SKILLS} was interrupted" in listed.err) == (0, renames > 0)
     assert project.tree == before
     settled = project.done("sync")
-    assert settled.out.startswith(f"settled what an interrupted sync left in {SKILLS}\n")
+    assert settled.out.startswith(f"settled what an interrupted sync left in {SKILLS}")
     assert project.read(REGISTRY) == undisturbed.read(REGISTRY)
     assert project.installed().joinpath("mine/SKILL.md").read_text() == "mine"
     found, wanted = (
@@ -910,6 +911,28 @@ def test_a_run_that_was_cut_off_is_named_by_verify_and_settled_by_the_next(
     )
     assert found == wanted
     project.done("verify")
+
+
+def test_a_failure_after_a_stopped_run_was_settled_says_so(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    update(project)
+    project.done("lock")
+    subprocess.run((sys.executable, "-c", STOPPED, "2"), cwd=project.root, check=False)
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("skillsync.cli.sync.apply", fail)
+    result = project.run("sync")
+    assert (result.code, result.err.splitlines()) == (
+        4,
+        [
+            f"error[io]: {SKILLS}: Input/output error",
+            (
+                "  hint: mend that, then run `skillsync sync` again: "
+                "an interrupted sync was settled, nothing else was changed"
+            ),
+        ],
+    )
 
 
 def test_what_is_there_of_a_stopped_run_that_is_not_skillsync_s_is_left_alone(fresh: Project) -> None:

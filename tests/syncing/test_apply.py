@@ -778,6 +778,44 @@ def test_what_somebody_writes_into_a_new_skill_before_its_run_fails_is_not_lost(
     assert (setup.installed / "x/.venv/lib").read_text() == "l"
 
 
+@pytest.mark.parametrize("piece", [{"x/SKILL.md": "mine"}, {}], ids=["another", "nothing"])
+def test_what_somebody_puts_in_the_place_of_a_new_skill_before_its_run_fails_stays(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch, piece: Pieces
+) -> None:
+    setup.ship("x", {"f": "1"})
+
+    def replace_and_fail() -> None:
+        # Not removed: the next directory could have its number.
+        (setup.installed / "x").rename(setup.project / "away")
+        lay(setup.installed, piece)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    meanwhile(monkeypatch, replace_and_fail, at=f"new-{registry.FILE_NAME}")
+    with pytest.raises(OSError, match="Input/output"):
+        setup.sync()
+    assert {path: path.read_text() for path in setup.installed.rglob("*") if path.is_file()} == {
+        setup.installed / path: text for path, text in piece.items()
+    }
+
+
+@pytest.mark.parametrize("name", ["x", "old-x"])
+def test_what_an_overlay_file_system_can_not_move_has_a_way_on(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    setup.ship("x", {"f": "1"})
+    setup.sync()
+    setup.ship("x", {"f": "2"})
+    if name == "old-x":
+        assert isinstance(Cut("rename x", Killed, after=True).run(setup), Killed)
+    monkeypatch.setattr(filesystem, "os", refusing("rename", name, errno.EXDEV))
+    with pytest.raises(SkillsyncError) as caught:
+        setup.sync()
+    (problem,) = caught.value.problems
+    assert problem.code is Code.IO
+    assert problem.message.endswith(f"{name}: Invalid cross-device link")
+    assert f"cp -a {SKILLS} {SKILLS}.copy && rm -r {SKILLS} && mv {SKILLS}.copy {SKILLS}" in (problem.hint or "")
+
+
 # What the system refuses
 
 

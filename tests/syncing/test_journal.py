@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -65,12 +66,23 @@ def test_each_step_is_done_or_undone_or_none_of_that_runs(
     )
 
 
+def test_what_a_done_run_replaced_is_of_no_use_and_what_nothing_proves_is_not_brought_back() -> None:
+    gone = Found(here=None, is_there=False, inode=0, aside=True, ownership=Ownership.OWNED)
+    assert settle(STEP, gone) is RESTORE
+    assert settle(STEP, replace(gone, is_recorded=True)) is LEAVE
+    assert settle(STEP, replace(gone, is_proven=False)) is RESTORE
+    lost = replace(gone, ownership=Ownership.UNKNOWN)
+    assert settle(STEP, lost) is RESTORE
+    assert settle(STEP, replace(lost, is_proven=False)) is LEAVE
+
+
 steps = st.builds(
     Step,
     skill=strategies.names,
     old=st.none() | strategies.hashes,
     new=st.none() | strategies.hashes,
     inode=st.integers(0, 2**64),
+    old_inode=st.integers(0, 2**64),
 )
 
 
@@ -81,7 +93,7 @@ def test_a_journal_is_read_as_it_was_written(found: tuple[Step, ...], to_come: R
 
 def document(**changes: object) -> bytes:
     """Return a journal of one step, with some of it changed; None takes a key away."""
-    step = {"skill": "testing", "old": OLD, "new": NEW, "inode": 7}
+    step = {"skill": "testing", "old": OLD, "new": NEW, "inode": 7, "old_inode": 8}
     step |= {key: value for key, value in changes.items() if key in step}
     whole = {"version": 1, "steps": [step], "registry": "version: 1\nskills: {}\n"}
     whole |= {key: value for key, value in changes.items() if key in whole}
@@ -120,9 +132,10 @@ def test_text_that_is_no_journal_is_malformed(content: bytes, reason: str) -> No
         (document(inode="7"), r"steps\[0\].inode"),
         (document(inode=True), r"steps\[0\].inode"),
         (document(inode=7.0), r"steps\[0\].inode"),
+        (document(old_inode=None), r"steps\[0\].old_inode"),
         (document(skill="\ud800"), r"steps\[0\].skill"),
         (
-            document(steps=[{"skill": "x", "old": None, "new": OLD, "inode": inode} for inode in (7, 8)]),
+            document(steps=[{"skill": "x", "old": None, "new": OLD, "inode": 7, "old_inode": old} for old in (7, 8)]),
             r"steps\[1\].skill",
         ),
         (document(steps=[{"skill": "x", "inode": 7, "path": "/etc"}]), r"steps\[0\].path"),

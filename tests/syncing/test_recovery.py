@@ -49,7 +49,8 @@ pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 def plant(setup: Installation, steps: Iterable[Step], rows: dict[str, Row] | None = None, **pieces: Piece) -> None:
-    """Leave a journal, and other entries of the staging directory, as an interrupted run could have."""
+    """Leave a journal, and other entries of the staging directory, as a run that was not done could have."""
+    lay(setup.installed, {f"{STAGING}/new-{registry.FILE_NAME}": "---\n"})
     text = journal.dump(steps, Registry(rows=rows or {})).decode()
     lay(setup.installed, {f"{STAGING}/{journal.FILE_NAME}": text})
     lay(setup.installed, {f"{STAGING}/{name}": piece for name, piece in pieces.items()})
@@ -212,6 +213,43 @@ def test_what_was_made_inside_a_skill_goes_with_it_where_that_was_asked_for(setu
     assert isinstance(Cut(f"rename new-{registry.FILE_NAME}", Killed, after=True).run(setup, force=True), Killed)
     recovered(setup)
     assert sorted(os.listdir(setup.installed)) == [registry.FILE_NAME, ".gitignore", "mine"]
+
+
+def test_what_was_made_inside_is_kept_where_the_registry_of_another_branch_knows_nothing_of_the_skill(
+    setup: Installation,
+) -> None:
+    lay(setup.installed, {"testing/.venv/lib": "l"})
+    setup.ship("testing", {"f": "2"})
+    assert isinstance(Cut("rename testing", Killed, after=True).run(setup), Killed)
+    lay(setup.installed, {registry.FILE_NAME: "version: 1\nskills: {}\n"})
+    missed(setup, "testing")
+    assert (setup.installed / STAGING / "old-testing/.venv/lib").read_text() == "l"
+
+
+def test_a_skill_that_somebody_removes_after_its_run_was_done_is_added_again(setup: Installation) -> None:
+    setup.ship("testing", {"f": "2"})
+    assert isinstance(Cut(f"rename new-{registry.FILE_NAME}", Killed, after=True).run(setup), Killed)
+    take_away(setup.installed / "testing")
+    setup.sync()
+    assert (setup.installed / "testing/f").read_text() == "2"
+    assert not (setup.installed / STAGING).exists()
+
+
+@pytest.mark.parametrize("old", [NOWHERE, None])
+def test_without_a_registry_a_planted_journal_installs_nothing(setup: Installation, old: str | None) -> None:
+    (setup.installed / registry.FILE_NAME).unlink()
+    lay(setup.installed, {f"{STAGING}/old-evil/SKILL.md": "evil"})
+    digest = walked(setup.installed / STAGING / "old-evil").hash if old is None else old
+    plant(setup, [Step(skill="evil", old=digest, new=None, inode=0, old_inode=1)])
+    missed(setup, "evil")
+
+
+def test_what_a_file_manager_leaves_stands_in_nobody_s_way(setup: Installation) -> None:
+    setup.ship("testing", {"f": "2"})
+    assert isinstance(Cut("rename testing", Killed, after=True).run(setup), Killed)
+    lay(setup.installed, {f"{STAGING}/.DS_Store": "d"})
+    setup.sync()
+    assert not (setup.installed / STAGING).exists()
 
 
 def test_a_file_that_came_into_a_skill_s_place_and_was_moved_aside_is_never_removed(setup: Installation) -> None:
@@ -481,8 +519,10 @@ def test_an_interrupted_run_is_reported_and_not_repaired(project: Project) -> No
         result = project.run("list", "--format", "json", *options)
         assert (result.code, result.codes) == (0, ["busy"])
         assert result.json["problems"][0]["severity"] == "warning"
-    for options in (("--check",), ("--dry-run",)):
-        assert project.run("sync", *options).code == 0
+    line = f"interrupted: {SKILLS}; `skillsync sync` completes or undoes it first\n"
+    for option, code in (("--check", 1), ("--dry-run", 0)):
+        result = project.run("sync", option)
+        assert (result.code, result.out, result.err) == (code, line, "")
     assert project.tree == before
     project.done("sync")
     assert project.done("verify").out.startswith("not skillsync's") is False

@@ -208,7 +208,7 @@ def hold(setup: Installation, waiting: threading.Event, seen: list[bool]) -> thr
 
     def run() -> None:
         with target.held(setup.place, busy) as fd:
-            seen.append(setup.installed.is_dir() and not filesystem.is_gone(fd))
+            seen.append(setup.installed.is_dir() and os.path.samestat(os.fstat(fd), setup.installed.stat()))
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -227,6 +227,18 @@ def test_a_second_run_says_that_it_waits_and_goes_on_when_the_first_is_done(setu
     second.join(10)
     assert seen == [True]
     assert setup.installed.exists() is used
+
+
+def test_a_run_that_waited_works_in_the_directory_that_is_there_now(setup: Installation) -> None:
+    waiting, seen = threading.Event(), list[bool]()
+    with target.held(setup.place, busy=pytest.fail):
+        second = hold(setup, waiting, seen)
+        assert waiting.wait(10)
+        setup.installed.rename(setup.project / "moved")
+        lay(setup.installed, {"one": None})
+    second.join(10)
+    assert seen == [True]
+    assert os.listdir(setup.project / "moved") == []
 
 
 def test_what_another_run_removes_while_it_is_opened_is_made_again(
