@@ -52,6 +52,7 @@ PURE = {
     "locking.lockfile",
     "locking.manifest",
     "locking.pins",
+    "locking.reasons",
     "locking.resolver",
     "syncing.gitignore",
     "syncing.plan",

@@ -52,8 +52,8 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument(
         "--verify", action="store_true", help="read and hash every skill, to find the modified and unsafe ones"
     )
-    show = _add(commands, "show", _show, "show one skill: provider, files, text")
-    show.add_argument("skill", metavar="SKILL")
+    show = _add(commands, "show", _show, "show one skill, or all of one provider: state, files, text, and why")
+    show.add_argument("name", metavar="SKILL|PROVIDER")
     lock = _add(commands, "lock", _lock, "pin what is installed and admitted in agent-skills.lock")
     lock.add_argument("--check", action="store_true", help="write nothing; exit 1 if the lock is out of date")
     lock.add_argument("--strict", action="store_true", help="let every warning stop it, as an error does")
@@ -118,7 +118,7 @@ def _list(options: argparse.Namespace, project: Project) -> Report:
 def _show(options: argparse.Namespace, project: Project) -> Report:
     from skillsync.cli.show import run
 
-    return run(project, options.skill)
+    return run(project, options.name)
 
 
 def _lock(options: argparse.Namespace, project: Project) -> Report:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from skillsync.discovery.provider import Provider
-    from skillsync.locking.choice import Candidate
+    from skillsync.locking.choice import Candidate, Choice
     from skillsync.locking.lockfile import LockedProvider
     from skillsync.locking.manifest import Manifest
 
@@ -45,14 +45,19 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shelf:
-    """A provider and its skills; one that is not installed has the locked version."""
+    """A provider and its skills; one that is not installed has the locked version, and no `choice`."""
 
     ecosystem: str
     name: str
     version: str
     admitted: bool
     rows: tuple[Row, ...]
-    is_installed: bool = True
+    choice: Choice | None = None
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the package is there."""
+        return self.choice is not None
 
     @property
     def key(self) -> str:
@@ -78,9 +83,12 @@ def overview(project: Project, *, verify: bool) -> tuple[Survey, list[Shelf], tu
                 version=package.version,
                 admitted=candidate.choice.rule is not None,
                 rows=rows,
+                choice=candidate.choice,
             )
+    choices = {candidate.key: candidate.choice for candidate in found.candidates}
     for provider in lock.providers:
-        shelves[provider.key] = _with_locked(shelves.get(provider.key), provider, statuses, manifest)
+        choice = choices.get(provider.key)
+        shelves[provider.key] = _with_locked(shelves.get(provider.key), choice, provider, statuses, manifest)
     ordered = [shelves[key] for key in sorted(shelves)]
     return found, ordered, (*found.problems, *problems)
 
@@ -145,7 +153,11 @@ def _candidate_rows(
 
 
 def _with_locked(
-    shelf: Shelf | None, provider: LockedProvider, statuses: Mapping[str, Status], manifest: Manifest
+    shelf: Shelf | None,
+    choice: Choice | None,
+    provider: LockedProvider,
+    statuses: Mapping[str, Status],
+    manifest: Manifest,
 ) -> Shelf:
     """Add the skills that only the lock still has."""
     known = {row.name for row in shelf.rows} if shelf else set()
@@ -164,8 +176,8 @@ def _with_locked(
     return Shelf(
         ecosystem=provider.ecosystem,
         name=provider.name,
-        version=shelf.version if shelf else provider.version,
+        version=choice.package.version if choice else provider.version,
         admitted=shelf.admitted if shelf else manifest.rules is None or len(rules) == 1,
         rows=tuple(sorted((*(shelf.rows if shelf else ()), *rows), key=lambda row: row.name)),
-        is_installed=shelf is not None,
+        choice=choice,
     )

@@ -1,4 +1,4 @@
-"""`skillsync show`: one skill, its provider, its files and its text.
+"""`skillsync show`: one skill, its provider, its files and its text, and why it is in or out; or one provider.
 
 Invariants: writes nothing; every provider that ships the name is shown; what is printed is escaped.
 """
@@ -10,21 +10,28 @@ from typing import TYPE_CHECKING
 
 from skillsync.cli import report
 from skillsync.cli.overview import overview
+from skillsync.cli.project import load_lock, load_manifest, targets
 from skillsync.cli.report import Report
 from skillsync.discovery.provider import read
 from skillsync.errors import Code, Problem, SkillsyncError
 from skillsync.filesystem import open_directory, read_start
 from skillsync.hashing import SKILL_FILE, File
+from skillsync.locking.lockfile import Lockfile
+from skillsync.locking.reasons import reason
 from skillsync.schema import suggestion
 from skillsync.snapshot import shipped_faults
+from skillsync.syncing import plan
+from skillsync.syncing.state import read_settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from skillsync.cli.overview import Row, Shelf
     from skillsync.cli.project import Project
     from skillsync.cli.report import Json
     from skillsync.discovery.provider import FoundSkill, Provider
+    from skillsync.locking.changes import Change
     from skillsync.snapshot import Snapshot
 
 _TEXT_LIMIT = 1024 * 1024
@@ -40,27 +47,95 @@ class _Copy:
 
 
 def run(project: Project, name: str) -> Report:
-    """Show a skill of every provider that ships it. Raises SkillsyncError if none does."""
+    """Show a skill of every provider that ships it, or a provider. Raises SkillsyncError for a name of neither."""
     found, shelves, problems = overview(project, verify=False)
     rows = [(shelf, row) for shelf in shelves for row in shelf.rows if row.name == name]
-    if not rows:
+    named = [] if rows else [shelf for shelf in shelves if name in {shelf.key, shelf.name}]
+    if not rows and not named:
         raise SkillsyncError(_unknown(name, shelves), *(one for one in problems if one.is_error))
-    shown = [(shelf, row, _copy(row)) for shelf, row in rows]
+    shown = [(shelf, row, _copy(row)) for shelf, row in rows or ((shelf, row) for shelf in named for row in shelf.rows)]
+    skills = {row.name for _, row, _ in shown}
+    places = list(_in_targets(project, skills))
+    lines = (
+        [line for shelf in named for line in _provider_lines(shelf)]
+        if named
+        else [line for shelf, row, copy in shown for line in _lines(shelf, row, copy, places)]
+    )
+    providers = {shelf.key for shelf, _, _ in shown}
     return Report(
-        lines=[line for one in shown for line in _lines(*one)],
+        lines=lines,
+        is_long=True,
         data={
             "environments": report.environments_json(found.environments),
-            "skills": [_json(*one) for one in shown],
+            "skills": [_json(shelf, row, copy, places) for shelf, row, copy in shown],
         },
-        problems=tuple(one for one in problems if one.skill in {name, None}),
+        problems=tuple(
+            one for one in problems if one.skill in skills or (one.skill is None and one.provider in {None, *providers})
+        ),
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """What `sync` would do with a locked skill in one target directory, or why it would not."""
+
+    target: str
+    skill: str
+    change: Change | None
+    refusal: Problem | None
+
+    @property
+    def words(self) -> str:
+        """It, for people."""
+        if self.refusal:
+            return f"refused as {self.refusal.code.value}: {self.refusal.message}"
+        return f"`skillsync sync` would {self.change.action.value} it" if self.change else "as it is locked"
+
+
+def _in_targets(project: Project, skills: AbstractSet[str]) -> Iterator[_Place]:
+    """Yield the state of the locked ones of some skills in each target directory."""
+    lock = load_lock(project) or Lockfile()
+    for place in targets(project, load_manifest(project)) if skills & lock.skills.keys() else ():
+        made = plan.make(place.name, lock, read_settled(place, lock), force=False)
+        changes = {change.skill: change for change in made.changes}
+        refusals = {problem.skill: problem for problem in made.problems}
+        for name in sorted(skills & lock.skills.keys()):
+            yield _Place(target=place.name, skill=name, change=changes.get(name), refusal=refusals.get(name))
+
+
 def _unknown(name: str, shelves: Sequence[Shelf]) -> Problem:
-    names = sorted({row.name for shelf in shelves for row in shelf.rows})
-    meant = suggestion(name, names)
+    names = {row.name for shelf in shelves for row in shelf.rows}
+    meant = suggestion(name, sorted({*names, *(shelf.key for shelf in shelves)}))
     hint = f"did you mean `skillsync show {meant}`?" if meant else "`skillsync list` shows what there is"
+    if ":" in name:
+        message = f"no provider `{name}` is installed that ships skills, or locked"
+        return Problem(code=Code.MISSING_PROVIDER, message=message, hint=hint, provider=name)
     return Problem(code=Code.SKILL_NOT_FOUND, message=f"no provider ships a skill `{name}`", hint=hint, skill=name)
+
+
+def _provider_lines(shelf: Shelf) -> Iterator[str]:
+    yield report.printable(f"{shelf.key} {shelf.version} ({'admitted' if shelf.admitted else 'not admitted'})")
+    yield report.printable(
+        f"  read from    {shelf.choice.package.source if shelf.choice else 'nowhere: not installed'}"
+    )
+    for row in shelf.rows:
+        yield ""
+        yield report.printable(f"  {row.name} ({row.status.value})")
+        yield report.printable(f"    {report.one_line(row.description)}".rstrip())
+        yield report.printable(f"    {_why(shelf, row)}")
+
+
+def _source(shelf: Shelf) -> str | None:
+    """Return where the provider was found."""
+    return shelf.choice.package.source if shelf.choice else None
+
+
+def _why(shelf: Shelf, row: Row) -> str:
+    if shelf.choice is None:
+        return "the lock has it, and its package is not installed"
+    if row.provider is None:
+        return f"the lock has it, and {shelf.version} does not ship it"
+    return reason(shelf.choice, row.name)
 
 
 def _copy(row: Row) -> _Copy | None:
@@ -80,14 +155,22 @@ def _text(provider: Provider, skill: FoundSkill, found: Snapshot) -> str:
     return content.decode("utf-8-sig", "backslashreplace")
 
 
-def _lines(shelf: Shelf, row: Row, copy: _Copy | None) -> Iterator[str]:
+def _lines(shelf: Shelf, row: Row, copy: _Copy | None, places: Sequence[_Place]) -> Iterator[str]:
     yield report.printable(f"{row.name} ({row.status.value})")
     yield report.printable(f"  provider     {shelf.key} {shelf.version}")
+    yield report.printable(f"  read from    {_source(shelf) or 'nowhere: not installed'}")
     yield report.printable(f"  path         {copy.path if copy else 'no copy that can be shown is installed'}")
     yield report.printable(f"  description  {report.one_line(row.description)}")
+    yield report.printable(f"  why          {_why(shelf, row)}")
     yield report.printable(f"  locked       {f'{row.hash}, version {row.locked_version}' if row.hash else 'no'}")
-    if copy is None:
-        return
+    for place in places:
+        if row.hash and place.skill == row.name:
+            yield report.printable(f"  {place.target}  {place.words}")
+    if copy is not None:
+        yield from _content(shelf, row, copy)
+
+
+def _content(shelf: Shelf, row: Row, copy: _Copy) -> Iterator[str]:
     yield f"  provider has {copy.snapshot.hash or 'an unsafe skill'}"
     if row.hash and row.hash != copy.snapshot.hash:
         yield report.printable(
@@ -111,7 +194,7 @@ def _lines(shelf: Shelf, row: Row, copy: _Copy | None) -> Iterator[str]:
         yield f"[{report.counted(size - _TEXT_LIMIT, 'byte')} more, which are not shown]"
 
 
-def _json(shelf: Shelf, row: Row, copy: _Copy | None) -> Json:
+def _json(shelf: Shelf, row: Row, copy: _Copy | None, places: Sequence[_Place]) -> Json:
     return {
         "name": row.name,
         "provider": shelf.key,
@@ -119,6 +202,17 @@ def _json(shelf: Shelf, row: Row, copy: _Copy | None) -> Json:
         "locked_version": row.locked_version,
         "state": row.status.value,
         "description": row.description,
+        "source": _source(shelf),
+        "why": _why(shelf, row),
+        "targets": [
+            {
+                "target": place.target,
+                "action": place.change.action.value if place.change else None,
+                "refused": place.refusal.code.value if place.refusal else None,
+            }
+            for place in places
+            if row.hash and place.skill == row.name
+        ],
         "path": copy.path if copy else None,
         "hash": row.hash,
         "files": list(_files_json(copy.snapshot)) if copy else [],

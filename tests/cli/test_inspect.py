@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import gems
 import projects
 import pytest
-from projects import LOCK, REGISTRY, SKILLS, Project, skill
+from projects import HOME, LOCK, REGISTRY, SKILLS, Project, skill
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -217,9 +217,12 @@ def test_a_skill_is_shown_with_its_files_and_its_text(project: Project) -> None:
     assert result.out.splitlines() == [
         "testing (locked)",
         "  provider     gem:sus 1.0.0",
+        "  read from    vendor/bundle/ruby/3.1.0",
         "  path         skills/testing",
         "  description  About testing.",
+        "  why          admitted: agent-skills.toml has no [providers], so every provider is",
         f"  locked       {digest}, version 1.0.0",
+        "  .agents/skills  `skillsync sync` would add it",
         f"  provider has {digest}",
         "  files",
         "    SKILL.md  61 bytes",
@@ -237,6 +240,81 @@ def test_a_skill_is_shown_with_its_files_and_its_text(project: Project) -> None:
     assert [one["path"] for one in shown["files"]] == ["SKILL.md", "a.md", "b.md", "scripts/run"]
     assert shown["text"] == skill("testing", "\tIndented.\n")
     assert (shown["state"], shown["hash"], shown["path"]) == ("locked", digest, "skills/testing")
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ('sus = "*"', "admitted: `providers.gem.sus` admits every skill"),
+        ('sus = { skills = ["test*"] }', "admitted: `providers.gem.sus.skills` has `test*`"),
+        ('"s*" = { skills = ["other"] }', 'left out: `providers.gem."s*".skills` doesn\'t have it'),
+        ('sus = { exclude = ["t*"] }', "left out: `providers.gem.sus.exclude` has `t*`"),
+        ('"su?" = ">= 2"', 'left out: `providers.gem."su?"` admits `>= 2`, and 1.0.0 is installed'),
+        ('bake = "*"', "left out: no entry of [providers] in agent-skills.toml is for gem:sus"),
+    ],
+)
+def test_why_a_skill_is_in_or_out_is_shown(project: Project, entry: str, why: str) -> None:
+    project.manifest(f"[providers.gem]\n{entry}\n")
+    assert f"  why          {why}" in project.run("show", "testing").out.splitlines()
+    assert f"    {why}" in project.run("show", "gem:sus").out.splitlines()
+    (shown,) = project.run("show", "gem:sus", "--format", "json").json["skills"]
+    assert (shown["why"], shown["source"], shown["targets"]) == (why, HOME, [])
+
+
+def test_what_refuses_a_skill_is_shown_for_each_target(project: Project) -> None:
+    project.manifest(f'targets = ["{SKILLS}", ".claude/skills", ".codex/skills"]\n').done("lock")
+    project.done("sync")
+    project.write({".claude/skills/testing/SKILL.md": "mine\n", ".codex/skills/testing/SKILL.md": None})
+    (project.root / ".codex/skills/testing").rmdir()
+    lines = project.done("show", "testing").out.splitlines()
+    assert f"  {SKILLS}  as it is locked" in lines
+    assert "  .codex/skills  `skillsync sync` would add it" in lines
+    assert any(line.startswith("  .claude/skills  refused as modified: .claude/skills/testing was") for line in lines)
+    (shown,) = project.done("show", "testing", "--format", "json").json["skills"]
+    assert shown["targets"] == [
+        {"target": SKILLS, "action": None, "refused": None},
+        {"target": ".claude/skills", "action": None, "refused": "modified"},
+        {"target": ".codex/skills", "action": "add", "refused": None},
+    ]
+
+
+def test_a_provider_is_shown_with_all_its_skills(project: Project) -> None:
+    project.change("sus", {"skills/other/SKILL.md": skill("other")}).manifest(
+        '[providers.gem]\nsus = { skills = ["other"] }\n'
+    )
+    assert project.done("show", "gem:sus").out.splitlines() == [
+        "gem:sus 1.0.0 (admitted)",
+        "  read from    vendor/bundle/ruby/3.1.0",
+        "",
+        "  other (available)",
+        "    About other.",
+        "    admitted: `providers.gem.sus.skills` has `other`",
+        "",
+        "  testing (excluded)",
+        "    About testing.",
+        "    left out: `providers.gem.sus.skills` doesn't have it",
+    ]
+    assert project.done("show", "sus").out == project.done("show", "gem:sus").out
+    assert project.done("show", "bake").out.startswith("gem:bake 1.0.0 (not admitted)\n")
+    result = project.run("show", "gem:suss")
+    assert (result.code, result.err.splitlines()) == (
+        3,
+        [
+            "error[missing-provider]: no provider `gem:suss` is installed that ships skills, or locked",
+            "  hint: did you mean `skillsync show gem:sus`?",
+        ],
+    )
+
+
+def test_a_provider_that_is_gone_is_shown_as_the_lock_knows_it(project: Project) -> None:
+    project.done("lock")
+    project.uninstall("sus")
+    result = project.run("show", "gem:sus")
+    assert result.out.splitlines()[:2] == ["gem:sus 1.0.0 (admitted)", "  read from    nowhere: not installed"]
+    assert "    the lock has it, and its package is not installed" in result.out.splitlines()
+    project.gem("sus", "2.0.0")
+    assert "  why          the lock has it, and 2.0.0 does not ship it" in project.run("show", "testing").out
+    assert "gem:sus 1.0.0 (2.0.0 is installed)" in project.run("list").out
 
 
 def test_a_name_of_two_providers_is_shown_of_both(project: Project) -> None:

@@ -40,7 +40,10 @@ ROWS: dict[str, tuple[set[str], set[str]]] = {  # what a row always has, and wha
 }
 PROVIDER = {"ecosystem", "name", "version", "admitted", "skills"}
 LISTED = {"name", "description", "hash", "locked_version", "state"}
-SHOWN = {"name", "provider", "version", "locked_version", "state", "description", "path", "hash", "files", "text"}
+SHOWN = {
+    *("name", "provider", "version", "locked_version", "state", "description", "source", "path", "hash", "why"),
+    *("targets", "files", "text"),
+}
 STATES = {
     "available",
     "locked",
