@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from builders import SHELVES
 
-from skillsync.cli import project
 from skillsync.discovery import skill
 from skillsync.discovery.gem import bundler
 from skillsync.discovery.gem import ecosystem as gems
@@ -146,7 +145,7 @@ def _lock_of_bundler(content: bytes) -> None:
 
 READERS: dict[str, tuple[int, Callable[[bytes], object], dict[str, Shape]]] = {
     "lock": (lockfile.LIMIT, lockfile.parse, TOML),
-    "manifest": (project._MANIFEST_LIMIT, lambda content: manifest.parse(content, SHELVES), MANIFEST),
+    "manifest": (manifest.LIMIT, lambda content: manifest.parse(content, SHELVES), MANIFEST),
     "registry": (registry.LIMIT, registry.parse, YAML),
     "journal": (journal.LIMIT, journal.parse, JSON),
     "frontmatter": (

@@ -46,8 +46,10 @@ PURE = {
     "discovery.pypi.record",
     "discovery.pypi.versions",
     "discovery.skill",
+    "locking.allowlist",
     "locking.changes",
     "locking.choice",
+    "locking.editing",
     "locking.examination",
     "locking.lockfile",
     "locking.manifest",
@@ -137,5 +139,5 @@ def loaded(*arguments: str) -> set[str]:
 
 
 def test_the_version_costs_no_library() -> None:
-    unused = {"yaml", "rtoml", "blake3", "json", "subprocess", "skillsync.discovery", "skillsync.filesystem"}
+    unused = {"yaml", "rtoml", "tomlkit", "blake3", "json", "subprocess", "skillsync.discovery", "skillsync.filesystem"}
     assert not loaded("--version") & unused

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from skillsync.cli.project import Project
     from skillsync.locking.choice import Candidate
 
-_HEADER = """\
+HEADER = """\
 # Which installed packages may put agent skills into this project.
 # `skillsync lock` pins the skills of those that are listed, and of no others.
 # Narrow an entry down: name = { skills = ["one-*"], exclude = ["one-old"] }
@@ -42,7 +42,7 @@ def run(project: Project) -> Report:
     if not found.environments:
         raise SkillsyncError(*found.problems)
     providers = [candidate for candidate in found.candidates if candidate.provider.skills]
-    text = "".join([_HEADER, *(f"\n{line}" for line in _tables(providers)), "\n"])
+    text = "".join([HEADER, *(f"\n{line}" for line in _tables(providers)), "\n"])
     filesystem.replace_file(f"{project.root}/{FILE_NAME}", text.encode())
     return Report(
         lines=[

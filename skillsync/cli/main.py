@@ -54,6 +54,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     show = _add(commands, "show", _show, "show one skill, or all of one provider: state, files, text, and why")
     show.add_argument("name", metavar="SKILL|PROVIDER")
+    allow = _add(commands, "allow", _allow, "let a provider's skills in: change agent-skills.toml")
+    allow.add_argument("--version", metavar="SPEC", dest="requirement", help="admit these versions of it alone")
+    deny = _add(commands, "deny", _deny, "keep a provider's skills out: change agent-skills.toml")
+    for command in (allow, deny):
+        command.add_argument(
+            "providers", nargs="+", metavar="PROVIDER", help="gem:NAME, pypi:NAME, npm:NAME, a pattern, or a plain name"
+        )
+        command.add_argument(
+            "--skill", action="append", default=[], metavar="SKILL", help="this skill of it alone (may be given again)"
+        )
     lock = _add(commands, "lock", _lock, "pin what is installed and admitted in agent-skills.lock")
     lock.add_argument("--check", action="store_true", help="write nothing; exit 1 if the lock is out of date")
     lock.add_argument("--strict", action="store_true", help="let every warning stop it, as an error does")
@@ -107,6 +117,19 @@ def _init(_options: argparse.Namespace, project: Project) -> Report:
     from skillsync.cli.init import run
 
     return run(project)
+
+
+def _allow(options: argparse.Namespace, project: Project) -> Report:
+    from skillsync.cli.allow import Wish, run
+
+    providers, skills = tuple(options.providers), tuple(options.skill)
+    return run(project, Wish(allow=True, providers=providers, skills=skills, requirement=options.requirement))
+
+
+def _deny(options: argparse.Namespace, project: Project) -> Report:
+    from skillsync.cli.allow import Wish, run
+
+    return run(project, Wish(allow=False, providers=tuple(options.providers), skills=tuple(options.skill)))
 
 
 def _list(options: argparse.Namespace, project: Project) -> Report:

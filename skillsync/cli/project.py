@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from skillsync.schema import Place
     from skillsync.syncing.target import Target
 
-_MANIFEST_LIMIT = 256 * 1024
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
@@ -72,10 +70,15 @@ def find(directory: str | None) -> str:
 
 def load_manifest(project: Project) -> Manifest:
     """Read the manifest; an absent one admits everything. Raises SkillsyncError."""
+    return read_manifest(project)[1]
+
+
+def read_manifest(project: Project) -> tuple[bytes | None, Manifest]:
+    """Return the manifest's bytes, None if there is none, and what they say. Raises SkillsyncError."""
     path, hint = manifest.FILE_NAME, f"correct {manifest.FILE_NAME}"
     try:
-        content = read_file(f"{project.root}/{path}", _MANIFEST_LIMIT)
-        return manifest.Manifest() if content is None else manifest.parse(content, ECOSYSTEMS)
+        content = read_file(f"{project.root}/{path}", manifest.LIMIT)
+        return content, manifest.Manifest() if content is None else manifest.parse(content, ECOSYSTEMS)
     except NewerError as error:
         raise _error(Code.MANIFEST_INVALID, path, f"{error.key} {error.reason}", "upgrade skillsync") from None
     except InvalidError as error:

@@ -27,6 +27,8 @@ NOTHING: dict[str, Json] = {
     "init": {"environments": [], "providers": []},
     "list": {"environments": [], "providers": []},
     "show": {"environments": [], "skills": []},
+    "allow": {"manifest": "agent-skills.toml", "changes": []},
+    "deny": {"manifest": "agent-skills.toml", "changes": []},
     "lock": {"environments": [], "changes": [], "not_admitted": []},
     "diff": {"changes": []},
     "sync": {"changes": []},

@@ -128,7 +128,8 @@ def _not_installed(manifest: Manifest, environment: Environment, installed: Iter
     """Yield a problem for each exact name in the manifest that is not there."""
     names = set(installed)
     for rule in (manifest.rules or {}).get(environment.ecosystem, ()):
-        if rule.is_exact and rule.pattern not in names:
+        # What keeps a provider out needs no installation.
+        if rule.is_exact and not rule.admits_none and rule.pattern not in names:
             key = f"{environment.ecosystem}:{rule.pattern}"
             yield missing_provider(key, f"`{rule.key}` in {FILE_NAME}", environment.install)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from skillsync.discovery.environment import Ecosystem
 
 FILE_NAME = "agent-skills.toml"
+LIMIT = 256 * 1024  # bytes that are read
 DEFAULT_TARGET = ".agents/skills"
 _KEYS = ("version", "ecosystems", "targets", "providers", "gitignore")
 _PROVIDER_KEYS = ("version", "skills", "exclude", "path")
@@ -53,6 +54,13 @@ def is_pattern(text: str) -> bool:
     return _WILDCARD.search(text) is not None
 
 
+def skill_fault(text: str) -> str | None:
+    """Return why a text can be neither a skill's name nor a pattern of such names, or None."""
+    if is_pattern(text):
+        return None if _SKILL_PATTERN.fullmatch(text) else "can't match any skill's name"
+    return name_fault(text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One provider's entry, or one pattern's. `key` is where it stands; `skills` None means every skill."""
@@ -69,6 +77,11 @@ class Rule:
     def is_exact(self) -> bool:
         """Whether it names one provider."""
         return not is_pattern(self.pattern)
+
+    @property
+    def admits_none(self) -> bool:
+        """Whether it is there to keep a provider out, which another one would let in."""
+        return self.skills == () or "*" in self.exclude
 
     def admits(self, skill: str) -> bool:
         """Whether a skill of an admitted provider is admitted: `exclude` wins over `skills`."""
@@ -223,11 +236,7 @@ def _skills(entry: Table, name: str) -> tuple[str, ...] | None:
     """Read a list of skill names and patterns."""
     found = entry.texts(name)
     for index, text in enumerate(found or ()):
-        if is_pattern(text):
-            fault = None if _SKILL_PATTERN.fullmatch(text) else "can't match any skill's name"
-        else:
-            fault = name_fault(text)
-        if fault:
+        if fault := skill_fault(text):
             raise InvalidError(f"{entry.key(name)}[{index}]", f"`{text}` {fault}")
     return found
 

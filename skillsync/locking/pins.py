@@ -75,7 +75,7 @@ def _is_wanted(key: str, manifest: Manifest) -> bool:
     ecosystem, _, name = key.partition(":")
     if manifest.ecosystems is not None and ecosystem not in manifest.ecosystems:
         return False
-    return manifest.rules is None or bool(manifest.governing(ecosystem, name))
+    return manifest.rules is None or not all(rule.admits_none for rule in manifest.governing(ecosystem, name))
 
 
 def _missing(wanted: Sequence[str], environment: Environment, manifest: Manifest) -> Iterator[Problem]:
