@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+def typed(*words: str) -> str:
+    """Return one of skillsync's commands as a hint shows it, to be copied into a shell whatever a package is called."""
+    import shlex
+
+    return f"`{shlex.join(('skillsync', *words))}`"
+
+
 class ExitCode(IntEnum):
     """The exit codes of every command."""
 

@@ -6,7 +6,6 @@ isn't named is admitted as it was.
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from skillsync.cli.project import BrokenLockError, Project, load_lock, read_mani
 from skillsync.cli.report import Report
 from skillsync.cli.survey import Survey, survey
 from skillsync.discovery import ECOSYSTEMS
-from skillsync.errors import Code, Problem, Severity, SkillsyncError
+from skillsync.errors import Code, Problem, Severity, SkillsyncError, typed
 from skillsync.locking import allowlist, lockfile
 from skillsync.locking.editing import Meaning, Terms, UneditableError, admitting, meaning
 from skillsync.locking.manifest import FILE_NAME, LIMIT, Manifest, is_pattern, matches, parse, skill_fault
@@ -28,8 +27,8 @@ from skillsync.schema import line_fault, size_fault, suggestion
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillsync.locking.allowlist import Named
     from skillsync.locking.lockfile import Lockfile
+    from skillsync.locking.manifest import Named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +200,7 @@ def _about_skills(named: Named, wish: Wish, state: _State) -> Iterator[Problem]:
         near = suggestion(text, skills)
         hint = f"it ships {', '.join(sorted(skills))}"
         if near:
-            hint = f"did you mean `skillsync {wish.command} {shlex.quote(named.key)} --skill {near}`?"
+            hint = f"did you mean {typed(wish.command, named.key, '--skill', near)}?"
         found = Problem(
             code=Code.SKILL_NOT_FOUND,
             message=f"{named.key} ships no skill `{text}`",
@@ -238,6 +237,11 @@ def _so_far(wish: Wish, named: Sequence[Named], state: _State) -> Meaning:
         if kept and listed:
             terms = Terms() if now is not None and now <= locked else Terms(skills=tuple(sorted(kept)))
             entries.setdefault(provider.ecosystem, {})[provider.name] = terms
+    # Of what isn't locked yet some skills are to be left out: the others are what was meant to be admitted.
+    for key in (key for key, skills in shipped.items() if skills and wish.skills and not wish.allow):
+        ecosystem, _, name = key.partition(":")
+        if any(one.covers(key) for one in named):
+            entries.setdefault(ecosystem, {}).setdefault(name, Terms())
     return entries
 
 
@@ -255,7 +259,7 @@ def _not_met(wish: Wish, named: Sequence[Named], after: Manifest, state: _State)
             for skill in wish.skills:
                 if not is_pattern(skill) and not rule.admits(skill):
                     message = f"`{rule.key}.exclude` leaves {skill} out by a pattern, which wins over `skills`"
-                    hint = f"run `skillsync allow {shlex.quote(one.key)}` for every skill, or correct `exclude`"
+                    hint = f"run {typed('allow', one.key)} for every skill, or correct `exclude`"
                     problems.append(Problem(code=Code.USAGE, message=message, hint=hint, skill=skill, provider=one.key))
             packages = (package for environment in state.found.environments for package in environment.packages)
             versions = dict.fromkeys(package.version for package in packages if package.key == one.key)
@@ -266,7 +270,7 @@ def _not_met(wish: Wish, named: Sequence[Named], after: Manifest, state: _State)
                     Problem(
                         code=Code.VERSION_NOT_ADMITTED,
                         message=message,
-                        hint=f"run `skillsync allow {shlex.quote(one.key)} --version '*'`, or with another requirement",
+                        hint=f"run {typed('allow', one.key, '--version', '*')}, or with another requirement",
                         severity=said,
                         provider=one.key,
                         path=FILE_NAME,

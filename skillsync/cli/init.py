@@ -36,7 +36,7 @@ def run(project: Project) -> Report:
     """Write a manifest that admits every provider that is installed."""
     if filesystem.exists(f"{project.root}/{FILE_NAME}"):
         message = f"{FILE_NAME} is there already"
-        hint = "edit it, or move it away first"
+        hint = "change it with `skillsync allow` and `skillsync deny`, or move it away first"
         raise SkillsyncError(Problem(code=Code.MANIFEST_EXISTS, message=message, hint=hint, path=FILE_NAME))
     found = survey(project, Manifest(), {})
     if not found.environments:

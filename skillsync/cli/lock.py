@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 from skillsync import filesystem
 from skillsync.cli import report
 from skillsync.cli.differences import before_lock
+from skillsync.cli.naming import meant, unknown
 from skillsync.cli.project import BrokenLockError, Project, load_lock, load_manifest, targets
 from skillsync.cli.report import Report
-from skillsync.cli.survey import Survey, read_skills, survey
-from skillsync.errors import Code, Problem, Severity
+from skillsync.cli.survey import Survey, judged_alone, read_environments, read_skills, seen, survey
+from skillsync.discovery import ECOSYSTEMS, distributions
+from skillsync.errors import Code, Problem, Severity, SkillsyncError
 from skillsync.locking.lockfile import FILE_NAME, Lockfile, dump, fault
 from skillsync.locking.pins import Pinned, pinned_by
-from skillsync.locking.resolver import Resolution, resolve
+from skillsync.locking.resolver import Resolution, carried, resolve
 from skillsync.reviewing.marks import marks
 from skillsync.syncing import target
 from skillsync.syncing.registry import Row
@@ -26,15 +28,22 @@ from skillsync.syncing.state import read_registry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from skillsync.discovery.environment import Environment, NoEnvironment
     from skillsync.locking.manifest import Manifest
     from skillsync.reviewing.difference import SkillDifference
 
 
-def run(project: Project, *, check: bool, strict: bool) -> Report:
-    """Resolve, and write the lock; with `check`, only tell whether it would change; `strict` stops at warnings too."""
+def run(project: Project, *, check: bool, strict: bool, only: Sequence[str] = ()) -> Report:
+    """Resolve, and write the lock; with `check`, only tell whether it would change; `strict` stops at warnings too.
+
+    `only` are the providers whose state is taken; all others stay as they are locked.
+    """
     manifest = load_manifest(project)
-    old, pinned, said = _current(project, manifest, check=check)
-    found, resolution = resolved(project, manifest, pinned)
+    old, pinned, said = _current(project, manifest, is_needed=check or bool(only))
+    if only:
+        found, resolution = _resolved_alone(project, manifest, old or Lockfile(), only)
+    else:
+        found, resolution = resolved(project, manifest, pinned)
     problems = (*said, *found.problems, *resolution.problems)
     if strict:
         problems = tuple(problem.as_error() for problem in problems)
@@ -47,6 +56,8 @@ def run(project: Project, *, check: bool, strict: bool) -> Report:
     if stale and not stopped and not check:
         filesystem.replace_file(f"{project.root}/{FILE_NAME}", content)
     lines = report.environment_lines(found.environments)
+    if only:
+        lines.append(report.printable(f"only {', '.join(only)}: all other providers stay as they are locked"))
     for change in changes:
         lines += report.change_lines(change.change, marks(change))
     lines += report.not_admitted_lines(resolution.not_admitted)
@@ -70,21 +81,55 @@ def resolved(project: Project, manifest: Manifest, pinned: Pinned) -> tuple[Surv
     return found, resolve(found.candidates, read_skills(found.candidates), pinned)
 
 
+def _resolved_alone(
+    project: Project, manifest: Manifest, old: Lockfile, only: Sequence[str]
+) -> tuple[Survey, Resolution]:
+    """Return what is installed of the providers that are named, and the lock in which they alone are new."""
+    command, pinned = "lock --only", pinned_by(old)
+    sight = seen(_answers(project, manifest, pinned, only), manifest)
+    shipping = [candidate.key for candidate in sight.candidates if candidate.provider.skills]
+    right = list(dict.fromkeys([*pinned, *shipping]))
+    known = {*right, *(candidate.key for candidate in sight.candidates)}
+    named = meant(only, command, right)
+    wrong = [unknown(one, command, right) for one in named if not any(map(one.covers, known))]
+    if wrong:
+        raise SkillsyncError(*wrong)
+    keys = {key for key in known if any(one.covers(key) for one in named)}
+    found = judged_alone(sight, manifest, pinned, keys)
+    pinned = {key: skills for key, skills in pinned.items() if key in keys}
+    return found, carried(resolve(found.candidates, read_skills(found.candidates), pinned), old, keys)
+
+
+def _answers(
+    project: Project, manifest: Manifest, pinned: Pinned, only: Sequence[str]
+) -> Sequence[Environment | NoEnvironment]:
+    """Read the environments of the providers that are named; a plain name may be in any of them."""
+    ecosystems = {text.partition(":")[0] for text in only}
+    if not ecosystems <= ECOSYSTEMS.keys():
+        return read_environments(project, manifest, pinned)
+    listed = tuple(one for one in ecosystems if manifest.ecosystems is None or one in manifest.ecosystems)
+    wanted = {key: skills for key, skills in pinned.items() if key.partition(":")[0] in listed}
+    # What the manifest leaves out is not read: what is locked of it goes.
+    python = project.python if distributions.NAME in listed else None
+    narrow = replace(manifest.of(listed), ecosystems=listed)
+    return read_environments(replace(project, python=python), narrow, wanted) if listed else ()
+
+
 def _too_large(reason: str) -> Problem:
     message = f"{FILE_NAME} would be {reason}, which is not read"
-    hint = "admit fewer skills in agent-skills.toml"
+    hint = "admit fewer skills: run `skillsync deny PROVIDER` for what isn't needed"
     return Problem(code=Code.LOCK_UNREADABLE, message=message, hint=hint, path=FILE_NAME)
 
 
 def _current(
-    project: Project, manifest: Manifest, *, check: bool
+    project: Project, manifest: Manifest, *, is_needed: bool
 ) -> tuple[Lockfile | None, Pinned, tuple[Problem, ...]]:
     """Return the lock, what is pinned, and the warning that a lock which can't be read is written anew."""
     try:
         old = load_lock(project)
         return old, pinned_by(old or Lockfile()), ()
     except BrokenLockError as error:
-        if check:
+        if is_needed:
             raise
         said = tuple(replace(problem, severity=Severity.WARNING, hint=None) for problem in error.problems)
         return None, _installed(project, manifest), said

@@ -66,6 +66,9 @@ def _parser() -> argparse.ArgumentParser:
         )
     lock = _add(commands, "lock", _lock, "pin what is installed and admitted in agent-skills.lock")
     lock.add_argument("--check", action="store_true", help="write nothing; exit 1 if the lock is out of date")
+    lock.add_argument(
+        "--only", nargs="+", action="extend", default=[], metavar="PROVIDER", help="leave all others as they are locked"
+    )
     lock.add_argument("--strict", action="store_true", help="let every warning stop it, as an error does")
     diff = _add(
         commands, "diff", _diff, "show what lock would change, or sync, as text", formats=("text", "json", "markdown")
@@ -147,7 +150,7 @@ def _show(options: argparse.Namespace, project: Project) -> Report:
 def _lock(options: argparse.Namespace, project: Project) -> Report:
     from skillsync.cli.lock import run
 
-    return run(project, check=options.check, strict=options.strict)
+    return run(project, check=options.check, strict=options.strict, only=tuple(options.only))
 
 
 def _diff(options: argparse.Namespace, project: Project) -> Report:

@@ -5,13 +5,11 @@ Invariants: reads nothing; what isn't known is an error that names the nearest r
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from skillsync.discovery import ECOSYSTEMS
-from skillsync.errors import Code, Problem, SkillsyncError
-from skillsync.locking.allowlist import Named
-from skillsync.locking.manifest import is_pattern
+from skillsync.errors import Code, Problem, SkillsyncError, typed
+from skillsync.locking.manifest import Named, is_pattern
 from skillsync.schema import line_fault, suggestion
 
 if TYPE_CHECKING:
@@ -67,9 +65,9 @@ def _bare(name: str, command: str, keys: Collection[str]) -> Named:
         message = f"`{name}` can be {' or '.join(found)}"
         raise _refusal(Code.USAGE, message, _did_you_mean(command, found))
     if is_pattern(name):
-        example = shlex.quote(f"{next(iter(ECOSYSTEMS))}:{name}")
+        example = typed(*command.split(), f"{next(iter(ECOSYSTEMS))}:{name}")
         message = f"`{name}` doesn't say in which ecosystem"
-        raise _refusal(Code.USAGE, message, f"write `skillsync {command} {example}`, for example")
+        raise _refusal(Code.USAGE, message, f"write {example}, for example")
     message = f"no package that ships skills is installed or locked under the name `{name}`"
     raise _refusal(Code.MISSING_PROVIDER, message, _did_you_mean(command, _nearest(name, keys)) or _LOOK)
 
@@ -103,7 +101,7 @@ def _name(key: str) -> str:
 
 
 def _did_you_mean(command: str, keys: Collection[str]) -> str | None:
-    choices = " or ".join(f"`skillsync {command} {shlex.quote(key)}`" for key in keys)
+    choices = " or ".join(typed(*command.split(), key) for key in keys)
     return f"did you mean {choices}?" if choices else None
 
 

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from skillsync.errors import ExitCode, Problem, exit_code
+from skillsync.errors import ExitCode, Problem, exit_code, typed
 from skillsync.locking.changes import Action, Change, FileChanges
 from skillsync.schema import is_visible
 
@@ -228,7 +228,7 @@ def not_admitted_lines(candidates: Iterable[Candidate]) -> Iterator[str]:
         if candidate.choice.refusing:
             yield printable(f"  `{candidate.choice.refusing.key}` admits `{candidate.choice.refusing.requirement}`")
         else:
-            yield printable(f'  to admit it, add under [providers.{package.ecosystem}]: "{package.name}" = "*"')
+            yield printable(f"  to admit it, run {typed('allow', candidate.key)}")
 
 
 def not_admitted_json(candidates: Iterable[Candidate]) -> list[Json]:

@@ -20,7 +20,7 @@ from skillsync.locking.manifest import FILE_NAME
 from skillsync.locking.pins import Pinned, vanished
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from skillsync.cli.project import Project
     from skillsync.locking.manifest import Manifest
@@ -65,24 +65,67 @@ def read_environments(project: Project, manifest: Manifest, pinned: Iterable[str
     return [discovery.read(ecosystem, project.root, os.environ, python=project.python) for ecosystem in active]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What was seen, before it is judged: the ecosystems' answers, and every package with what it ships.
+
+    `problems` are those of choosing the versions that count.
+    """
+
+    answers: tuple[Environment | NoEnvironment, ...]
+    candidates: tuple[Candidate, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def environments(self) -> tuple[Environment, ...]:
+        """The environments that were read."""
+        return tuple(one for one in self.answers if isinstance(one, Environment))
+
+
 def survey(project: Project, manifest: Manifest, pinned: Pinned) -> Survey:
     """Find what the installed packages ship, and what is wrong. Raises SkillsyncError if nothing can be read."""
-    answers = read_environments(project, manifest, pinned)
-    environments = tuple(one for one in answers if isinstance(one, Environment))
-    absent = [one for one in answers if isinstance(one, NoEnvironment)]
+    return judged(seen(read_environments(project, manifest, pinned), manifest), manifest, pinned)
+
+
+def seen(answers: Sequence[Environment | NoEnvironment], manifest: Manifest) -> Sight:
+    """Look into the installed packages."""
+    environments = [one for one in answers if isinstance(one, Environment)]
     choices, problems = choose(manifest, environments, ECOSYSTEMS)
     candidates = tuple(
         Candidate(choice=choice, providers=tuple(look(variant, choice.places) for variant in choice.variants))
         for choice in choices
     )
-    for one in absent:
-        needed = not environments or bool((manifest.rules or {}).get(one.ecosystem))
-        problems.append(one.problem if needed else replace(one.problem, severity=Severity.WARNING))
+    return Sight(answers=tuple(answers), candidates=candidates, problems=tuple(problems))
+
+
+def judged(sight: Sight, manifest: Manifest, pinned: Pinned) -> Survey:
+    """Say what is wrong with what was seen."""
+    environments = sight.environments
+    problems = list(sight.problems)
+    for one in sight.answers:
+        if isinstance(one, NoEnvironment):
+            needed = not environments or bool((manifest.rules or {}).get(one.ecosystem))
+            problems.append(one.problem if needed else replace(one.problem, severity=Severity.WARNING))
     problems += [problem for environment in environments for problem in environment.problems]
-    problems += vanished(pinned, manifest, answers)
+    problems += vanished(pinned, manifest, sight.answers)
     # Of an environment that wasn't read nobody knows what a pattern matches.
-    problems += examine(candidates, manifest.of({one.ecosystem for one in environments}), pinned)
-    return Survey(environments=environments, candidates=candidates, problems=_distinct(problems))
+    problems += examine(sight.candidates, manifest.of({one.ecosystem for one in environments}), pinned)
+    return Survey(environments=environments, candidates=sight.candidates, problems=_distinct(problems))
+
+
+def judged_alone(sight: Sight, manifest: Manifest, pinned: Pinned, keys: Collection[str]) -> Survey:
+    """Say what is wrong with some providers, and nothing of the others."""
+    ecosystems = {key.partition(":")[0] for key in keys}
+    alone = Sight(
+        answers=tuple(one for one in sight.answers if one.ecosystem in ecosystems),
+        candidates=tuple(candidate for candidate in sight.candidates if candidate.key in keys),
+        problems=sight.problems,
+    )
+    found = judged(alone, manifest, {key: skills for key, skills in pinned.items() if key in keys})
+    problems = (one for one in found.problems if one.provider is None or one.provider in keys)
+    # Without the others their patterns seem to match nothing.
+    code = Code.PATTERN_UNMATCHED
+    return replace(found, problems=tuple(one for one in problems if one.provider or one.code is not code))
 
 
 def _distinct(problems: Sequence[Problem]) -> tuple[Problem, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillsync.discovery.environment import Package
-from skillsync.errors import Code, Problem, Severity
+from skillsync.errors import Code, Problem, Severity, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -98,7 +98,8 @@ def _ambiguous(name: str, key: str, near: Sequence[Installed], depend_in: str) -
     return Problem(
         code=Code.AMBIGUOUS_PROVIDER,
         message=f"{key} is installed in several versions, equally near: {_listed(near)}",
-        hint=f"make {name} a dependency of the project's own {depend_in}, or name its version in agent-skills.toml",
+        hint=f"make {name} a dependency of the project's own {depend_in}, "
+        f"or name its version: {typed('allow', key, '--version', 'VERSION')}",
         severity=Severity.WARNING,
         provider=key,
     )

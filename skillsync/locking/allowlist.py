@@ -6,7 +6,7 @@ version and of the path.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillsync.locking.editing import NONE, Edit, Terms, edited
@@ -17,24 +17,7 @@ if TYPE_CHECKING:
 
     from skillsync.discovery.environment import Ecosystem
     from skillsync.locking.editing import Meaning
-    from skillsync.locking.manifest import Manifest, Rule
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
-    """A provider, or a pattern of providers, as the manifest would name it."""
-
-    ecosystem: str
-    name: str
-
-    @property
-    def key(self) -> str:
-        """As it is written everywhere: `gem:sus`."""
-        return f"{self.ecosystem}:{self.name}"
-
-    def covers(self, key: str) -> bool:
-        """Whether a provider, `gem:sus`, is what is named."""
-        return matches(self.key, key)
+    from skillsync.locking.manifest import Manifest, Named, Rule
 
 
 def allow(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillsync.errors import Code, Problem, Severity
+from skillsync.errors import Code, Problem, Severity, typed
 from skillsync.locking.manifest import FILE_NAME, Manifest, Rule
 
 if TYPE_CHECKING:
@@ -92,8 +92,9 @@ def _choice(
     if len(rules) > 1:
         keys = " and ".join(f"`{rule.key}`" for rule in rules)
         message = f"{keys} match {ecosystem.NAME}:{name} equally well"
-        problem = manifest_problem(message, f'add an entry for it: "{name}" = "*"')
-        return Choice(variants=_highest(packages, ecosystem), rule=None), [problem]
+        key = f"{ecosystem.NAME}:{name}"
+        problem = manifest_problem(message, f"give it an entry of its own: run {typed('allow', key)}")
+        return Choice(variants=_highest(packages, ecosystem), rule=None), [replace(problem, provider=key)]
     admitted = [package for package in packages if rules and rules[0].meets(package.version)]
     if admitted:
         variants = _highest(admitted, ecosystem)
@@ -136,20 +137,23 @@ def _not_installed(manifest: Manifest, environment: Environment, installed: Iter
 
 def missing_provider(key: str, needed_by: str, install: str) -> Problem:
     """Say that a package is needed and not installed; `install` is the command that installs it."""
+    hint = f"run `{install}`, or "
+    hint += typed("deny", key) if FILE_NAME in needed_by else "take the name out"
     return Problem(
         code=Code.MISSING_PROVIDER,
         message=f"{key} is not installed, and {needed_by} names it",
-        hint=f"run `{install}`, or take the name out",
+        hint=hint,
         provider=key,
     )
 
 
 def version_not_admitted(key: str, versions: str, rule: Rule) -> Problem:
     """Say that a rule of the manifest is for a package and for none of its installed versions."""
+    command = typed("allow", key, "--version", "SPEC")
     return Problem(
         code=Code.VERSION_NOT_ADMITTED,
         message=f"{key} is installed at {versions}; {FILE_NAME} admits `{rule.requirement}`",
-        hint=f"change `{rule.key}` in {FILE_NAME}, or install a version that it admits",
+        hint=f"run {command} (any: '*'), or install a version that `{rule.key}` admits",
         provider=key,
         path=FILE_NAME,
     )

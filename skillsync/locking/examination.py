@@ -8,15 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillsync.errors import Code, Problem, Severity
+from skillsync.errors import Code, Problem, Severity, typed
 from skillsync.locking.choice import Candidate, manifest_problem, version_not_admitted
 from skillsync.locking.manifest import FILE_NAME, Manifest, is_pattern, matches
 from skillsync.locking.pins import Pinned, raised
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from skillsync.discovery.environment import Package
 
 
 def examine(candidates: Sequence[Candidate], manifest: Manifest, pinned: Pinned) -> list[Problem]:
@@ -44,7 +42,8 @@ def _about_package(candidate: Candidate) -> Iterator[Problem]:
             yield problem.as_error() if rule else problem
         if rule and rule.path and rule.path not in provider.places and not provider.problems:
             message = f"`{rule.key}.path`: {candidate.key} {provider.package.version} has no directory {rule.path}"
-            yield manifest_problem(message, "correct the path, or take it out for the usual places")
+            problem = manifest_problem(message, "correct the path, or take it out for the usual places")
+            yield replace(problem, provider=candidate.key)
 
 
 def _hollow(candidate: Candidate, pinned: Pinned) -> Iterator[Problem]:
@@ -60,7 +59,7 @@ def _hollow(candidate: Candidate, pinned: Pinned) -> Iterator[Problem]:
                 yield Problem(
                     code=Code.INVALID_SKILL,
                     message=f"{candidate.key} {version}: {ignored.path} {ignored.reason}, but is locked",
-                    hint="reinstall the package, or exclude the skill",
+                    hint=f"reinstall the package, or {exclusion(candidate.key, name)}",
                     skill=name,
                     provider=candidate.key,
                     path=ignored.path,
@@ -105,10 +104,13 @@ def _no_such_skill(text: str, key: str, candidate: Candidate, *, strict: bool) -
 
 def _skill_not_found(message: str, candidate: Candidate, skill: str | None, severity: Severity) -> Problem:
     shipped = ", ".join(skill.name for skill in candidate.provider.skills)
+    hint = f"it ships {shipped}" if shipped else f"take it out of {FILE_NAME}, or set its `path`"
+    if skill and severity is Severity.ERROR:
+        hint += f"; to take the name out, {exclusion(candidate.key, skill)}"
     return Problem(
         code=Code.SKILL_NOT_FOUND,
         message=message,
-        hint=f"it ships {shipped}" if shipped else f"take it out of {FILE_NAME}, or set its `path`",
+        hint=hint,
         severity=severity,
         skill=skill,
         provider=candidate.key,
@@ -118,11 +120,12 @@ def _skill_not_found(message: str, candidate: Candidate, skill: str | None, seve
 
 def _unmatched(candidates: Sequence[Candidate], manifest: Manifest) -> Iterator[Problem]:
     """Yield the patterns that are for no provider."""
-    shipping = [candidate.choice for candidate in candidates if candidate.provider.skills]
-    used = {rule.key for choice in shipping for rule in (choice.rule, choice.refusing) if rule}
-    for rules in (manifest.rules or {}).values():
+    shipping = [candidate.choice.package for candidate in candidates if candidate.provider.skills]
+    for ecosystem, rules in (manifest.rules or {}).items():
+        names = [package.name for package in shipping if package.ecosystem == ecosystem]
         for rule in rules:
-            if not rule.is_exact and rule.key not in used:
+            # One that another entry governs is a match: else what is kept out would make a pattern look wrong.
+            if not rule.is_exact and not any(matches(rule.pattern, name) for name in names):
                 yield Problem(
                     code=Code.PATTERN_UNMATCHED,
                     message=f"`{rule.key}` in {FILE_NAME} matches no installed package that ships skills",
@@ -152,7 +155,7 @@ def _duplicates(candidates: Sequence[Candidate], pinned: Pinned) -> Iterator[Pro
                 code=Code.DUPLICATE_SKILL,
                 message=f"the skill {name} is shipped by "
                 + " and by ".join(f"{one.key} {one.choice.package.version}" for one in found),
-                hint=exclusion((new or found)[-1].choice.package, name),
+                hint=f"let all but one exclude it: {exclusion((new or found)[-1].key, name)}",
                 skill=name,
                 provider=found[0].key,
             )
@@ -166,17 +169,13 @@ def _doubled(candidate: Candidate, name: str, paths: Sequence[str]) -> Problem:
         code=Code.DUPLICATE_SKILL,
         message=f"{candidate.key} {package.version} ships the skill {name} in several places: {', '.join(paths)}",
         hint=f"in {FILE_NAME}, under [providers.{package.ecosystem}], name the place that counts, "
-        f'`"{package.name}" = {{ path = "{place}" }}`, or leave the skill out, `exclude = ["{name}"]`',
+        f'`"{package.name}" = {{ path = "{place}" }}`, or {exclusion(candidate.key, name)}',
         skill=name,
         provider=candidate.key,
         path=paths[0],
     )
 
 
-def exclusion(package: Package, skill: str) -> str:
+def exclusion(key: str, skill: str) -> str:
     """Say how one provider's skill is left out, and the others' stay in."""
-    entry = f'"{package.name}" = {{ exclude = ["{skill}"] }}'
-    return (
-        f"let all but one exclude it: in {FILE_NAME} (`skillsync init` writes one with every provider), "
-        f"under [providers.{package.ecosystem}], change the entry to `{entry}`"
-    )
+    return f"run {typed('deny', key, '--skill', skill)}"

@@ -54,6 +54,23 @@ def is_pattern(text: str) -> bool:
     return _WILDCARD.search(text) is not None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A provider, or a pattern of providers, as the manifest would name it."""
+
+    ecosystem: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """As it is written everywhere: `gem:sus`."""
+        return f"{self.ecosystem}:{self.name}"
+
+    def covers(self, key: str) -> bool:
+        """Whether a provider, `gem:sus`, is what is named."""
+        return matches(self.key, key)
+
+
 def skill_fault(text: str) -> str | None:
     """Return why a text can be neither a skill's name nor a pattern of such names, or None."""
     if is_pattern(text):

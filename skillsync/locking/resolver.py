@@ -1,6 +1,7 @@
 """The admitted skills, read and hashed, become the lock, or the reasons why not.
 
-Invariants: pure; a skill is in the lock only if all of it is safe; never merged with an older lock.
+Invariants: pure; a skill is in the lock only if all of it is safe; rows of an older lock are carried over by `carried`
+alone, whole and unchanged.
 """
 
 from __future__ import annotations
@@ -8,14 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillsync.errors import Code, Problem, Severity
+from skillsync.errors import Code, Problem, Severity, typed
 from skillsync.locking.changes import since_install
+from skillsync.locking.examination import exclusion
 from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile
 from skillsync.locking.pins import Pinned, raised
 from skillsync.snapshot import Copy, Fault, Snapshot, shipped_faults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from skillsync.discovery.provider import FoundSkill, Provider
     from skillsync.locking.choice import Candidate
@@ -67,6 +69,34 @@ def resolve(candidates: Sequence[Candidate], snapshots: Snapshots, pinned: Pinne
         not_admitted=tuple(one for one in candidates if one.choice.rule is None and one.provider.skills),
         copies=copies,
         problems=tuple(problems),
+    )
+
+
+def carried(resolution: Resolution, old: Lockfile, keys: Collection[str]) -> Resolution:
+    """Return the resolution of some providers with all others as they were locked.
+
+    A skill that one of the others has under its name already is an error.
+    """
+    others = [provider for provider in old.providers if provider.key not in keys]
+    locked = {skill.name: provider for provider in others for skill in provider.skills}
+    taken = resolution.lock.providers
+    problems = [
+        _locked_already(skill.name, provider, locked[skill.name])
+        for provider in taken
+        for skill in provider.skills
+        if skill.name in locked
+    ]
+    providers = sorted((*others, *taken), key=lambda provider: (provider.ecosystem, provider.name))
+    return replace(resolution, lock=Lockfile(providers=tuple(providers)), problems=(*resolution.problems, *problems))
+
+
+def _locked_already(skill: str, new: LockedProvider, old: LockedProvider) -> Problem:
+    return Problem(
+        code=Code.DUPLICATE_SKILL,
+        message=f"the skill {skill} is shipped by {new.key} {new.version} and locked as {old.key}'s",
+        hint=f"run {typed('lock', '--only', old.key, new.key)} if it has moved, else {exclusion(new.key, skill)}",
+        skill=skill,
+        provider=new.key,
     )
 
 

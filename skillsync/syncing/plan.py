@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from skillsync.errors import Code, Problem
+from skillsync.errors import Code, Problem, typed
 from skillsync.hashing import parents
 from skillsync.locking.changes import Action, Change, FileChanges, compare
 from skillsync.syncing.registry import ForeignRow, Registry, Row
@@ -324,12 +324,11 @@ class _Facts:
     def _unmanaged(self, path: str) -> tuple[str, str]:
         if isinstance(self.disk, Twin):
             message = f"{path} can't be written: `{self.disk.name}` is there, a name equal but for case"
-            return message, f"rename `{self.disk.name}`, or exclude {self.name} in agent-skills.toml"
+            return message, f"rename `{self.disk.name}`, or {self._exclusion}"
         what = self.disk.what if isinstance(self.disk, Other) else "a directory"
         message = f"{path} is {what} that skillsync did not write"
         return message, (
-            f"move it away or exclude {self.name} in agent-skills.toml; "
-            f"if skillsync wrote it and its registry was lost: rm -r '{path}'"
+            f"move it away, or {self._exclusion}; if skillsync wrote it and its registry was lost: rm -r '{path}'"
         )
 
     def _foreign_owner(self, path: str) -> tuple[str, str]:
@@ -341,7 +340,13 @@ class _Facts:
                 message,
                 "`skillsync sync --force` replaces it; `skillsync sync --force --dry-run` shows what is lost",
             )
-        return f"{path} has a registry row of another program", f"exclude {self.name} in agent-skills.toml"
+        return f"{path} has a registry row of another program", self._exclusion
+
+    @property
+    def _exclusion(self) -> str:
+        """How a locked skill is left out."""
+        key = self.provider.key if self.provider else ""
+        return f"run {typed('deny', key, '--skill', self.name)} and `skillsync lock`"
 
     def _changed(self, path: str) -> tuple[str, str]:
         what = self._what_changed()

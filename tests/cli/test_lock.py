@@ -82,7 +82,7 @@ def test_a_lock_that_could_not_be_read_again_is_not_written(project: Project, mo
     assert result.code == ExitCode.USAGE
     assert result.err == (
         f"error[lock-unreadable]: {LOCK} would be larger than 2 KiB, which is not read\n"
-        f"  hint: admit fewer skills in {MANIFEST}\n"
+        "  hint: admit fewer skills: run `skillsync deny PROVIDER` for what isn't needed\n"
     )
     assert f"{LOCK} was not written\n" in result.out
     assert project.tree == before
@@ -227,7 +227,7 @@ def test_providers_that_are_left_out_are_shown_with_the_line_that_would_admit_th
     project.gem("bake", "2.0.0", "bake-b", "bake-a").manifest('[providers.gem]\nsus = "*"\n')
     result = project.done("lock")
     assert "not admitted: gem:bake 2.0.0 (bake-a, bake-b)\n" in result.out
-    assert '  to admit it, add under [providers.gem]: "bake" = "*"\n' in result.out
+    assert "  to admit it, run `skillsync allow gem:bake`\n" in result.out
     report = project.done("lock", "--format", "json").json
     assert report["not_admitted"] == [{"provider": "gem:bake", "skills": ["bake-a", "bake-b"]}]
     project.manifest('[providers.gem]\nsus = "*"\n"bake" = "*"\n')
@@ -781,8 +781,7 @@ def test_two_providers_of_one_name_stop_everything_before_anything_is_written(tm
     assert said[0] == said[1]
     lines = said[0].splitlines()
     assert lines[0] == "error[duplicate-skill]: the skill testing is shipped by gem:a 1.0.0 and by gem:b 2.0.0"
-    assert lines[1].startswith(f"  hint: let all but one exclude it: in {MANIFEST} ")
-    assert lines[1].endswith('under [providers.gem], change the entry to `"b" = { exclude = ["testing"] }`')
+    assert lines[1] == "  hint: let all but one exclude it: run `skillsync deny gem:b --skill testing`"
 
 
 def test_equal_content_is_no_reason_to_choose_one(tmp_path: Path) -> None:
@@ -792,7 +791,8 @@ def test_equal_content_is_no_reason_to_choose_one(tmp_path: Path) -> None:
 
 def test_the_exclude_that_was_proposed_settles_it(tmp_path: Path) -> None:
     project = Project(tmp_path / "app").gem("a", "1.0.0", "testing").gem("b", "1.0.0", "testing", "b-only")
-    project.manifest('[providers.gem]\n"a" = "*"\n"b" = { exclude = ["testing"] }\n').done("lock")
+    project.done("deny", "gem:b", "--skill", "testing")
+    project.done("lock")
     assert project.locked == ["a 1.0.0 testing", "b 1.0.0 b-only"]
 
 
@@ -933,3 +933,95 @@ def test_a_lock_without_skills_says_why(project: Project, manifest: str, said: s
     result = project.manifest(manifest).done("lock")
     assert said in result.out
     assert f"wrote {LOCK}: 0 skills of 0 providers\n" in result.out
+
+
+# One provider alone
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Project:
+    """Two locked gems, both updated since."""
+    project = Project(tmp_path / "app").gem("a", "1.0.0", "a-one").gem("b", "1.0.0", "b-one")
+    project.done("lock")
+    return project.gem("a", "2.0.0", "a-one", "a-two").gem("b", "2.0.0", "b-two")
+
+
+def test_one_provider_is_taken_and_the_others_stay_as_they_are_locked(pair: Project) -> None:
+    before = pair.read(LOCK)
+    result = pair.run("lock", "--only", "gem:a", "--check", "--format", "json")
+    assert (result.code, result.changes) == (1, [("update", "a-one"), ("add", "a-two")])
+    assert pair.read(LOCK) == before
+    assert "only a: all other providers stay as they are locked\n" in pair.done("lock", "--only", "a").out
+    assert pair.locked == ["a 2.0.0 a-one", "a 2.0.0 a-two", "b 1.0.0 b-one"]
+    assert before.partition('name = "b"')[2] == pair.read(LOCK).partition('name = "b"')[2]
+    assert pair.run("lock", "--only", "a", "--check").code == 0
+    assert pair.run("lock", "--check").code == 1
+    pair.done("lock", "--only", "gem:a", "gem:b")
+    assert pair.run("lock", "--check").code == 0
+
+
+def test_what_is_wrong_with_others_does_not_stop_it(pair: Project) -> None:
+    pair.manifest('[providers.gem]\na = "*"\nb = { version = "< 1", skills = ["x"] }\ngone = "*"\n"z*" = "*"\n')
+    assert pair.run("lock").code == 3
+    result = pair.done("lock", "--only", "gem:a", "--strict", "--format", "json")
+    assert result.codes == []
+    assert pair.locked == ["a 2.0.0 a-one", "a 2.0.0 a-two", "b 1.0.0 b-one"]
+    assert pair.run("lock", "--only", "gem:*").code == 3
+
+
+def test_other_ecosystems_are_not_read(pair: Project) -> None:
+    pair.write({"package.json": "{", "node_modules/x/package.json": "{}"})
+    assert pair.run("lock").code == 3
+    pair.done("lock", "--only", "gem:a")
+    assert pair.run("lock", "--only", "a").code == 3  # a plain name may be in any of them
+
+
+def test_a_skill_that_another_has_in_the_lock_stops_it(pair: Project) -> None:
+    pair.gem("a", "3.0.0", "b-one")
+    result = pair.run("lock", "--only", "gem:a")
+    assert result.code == 3
+    assert result.err == (
+        "error[duplicate-skill]: the skill b-one is shipped by gem:a 3.0.0 and locked as gem:b's\n"
+        "  hint: run `skillsync lock --only gem:b gem:a` if it has moved, "
+        "else run `skillsync deny gem:a --skill b-one`\n"
+    )
+    pair.done("lock", "--only", "gem:b", "gem:a")
+    assert pair.locked == ["a 3.0.0 b-one", "b 2.0.0 b-two"]
+
+
+def test_one_that_is_gone_is_removed_by_the_usual_rules(pair: Project) -> None:
+    pair.uninstall("a")
+    result = pair.run("lock", "--only", "gem:a", "--format", "json")
+    assert (result.code, result.codes) == (3, ["missing-provider"])
+    pair.gem("a", "2.0.0", "a-one").drop("a")
+    assert pair.done("lock", "--only", "gem:a", "--format", "json").changes == [("remove", "a-one")]
+    assert pair.locked == ["b 1.0.0 b-one"]
+
+
+def test_one_of_an_ecosystem_that_the_manifest_leaves_out_is_removed(pair: Project) -> None:
+    pair.manifest('ecosystems = ["npm"]\n').done("lock", "--only", "gem:a")
+    assert pair.locked == ["b 1.0.0 b-one"]
+
+
+def test_a_named_environment_is_read_for_its_own_ecosystem_alone(pair: Project) -> None:
+    pair.done("lock", "--only", "gem:a", "--python", "nowhere")
+    assert pair.locked == ["a 2.0.0 a-one", "a 2.0.0 a-two", "b 1.0.0 b-one"]
+
+
+def test_a_name_that_is_neither_locked_nor_installed_is_an_error(pair: Project) -> None:
+    before = pair.tree
+    for name, hint in (
+        ("gem:zzz", "run `skillsync list` to see what is installed"),
+        ("npm:a", "did you mean `skillsync lock --only gem:a`?"),
+    ):
+        result = pair.run("lock", "--only", name, "--format", "json")
+        assert (result.code, result.codes) == (3, ["missing-provider"])
+        assert result.json["problems"][0]["hint"] == hint
+    assert pair.tree == before
+
+
+def test_a_lock_that_cannot_be_read_has_nothing_to_keep(pair: Project) -> None:
+    pair.write({LOCK: "["})
+    assert pair.run("lock", "--only", "gem:a", "--format", "json").codes == ["lock-unreadable"]
+    pair.write({LOCK: None}).done("lock", "--only", "gem:a")
+    assert pair.locked == ["a 2.0.0 a-one", "a 2.0.0 a-two"]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-COMMANDS = ("init", "list", "show", "lock", "sync", "verify")
+COMMANDS = ("init", "allow", "deny", "list", "show", "lock", "sync", "verify")
 WRONG = [
     (),
     ("nix",),

@@ -430,10 +430,14 @@ def test_one_name_in_two_places_of_one_package_is_settled_by_a_path(project: Pro
     assert ("x", "conflict") in {
         (one["name"], one["state"]) for one in project.run("list", "--format", "json").json["providers"][0]["skills"]
     }
-    for entry, found in (('{ path = "one/.agents/skills" }', ["x", "y"]), ('{ exclude = ["x"] }', ["y"])):
-        assert entry.strip("{ }") in problem["hint"]
-        project.manifest(f'version = 1\n[providers.pypi]\n"one" = {entry}\n').done("lock")
-        assert project.locked == [f"one 1.0 {name}" for name in found]
+    assert "run `skillsync deny pypi:one --skill x`" in problem["hint"]
+    project.done("deny", "pypi:one", "--skill", "x")
+    project.done("lock")
+    assert project.locked == ["one 1.0 y"]
+    entry = '"one" = { path = "one/.agents/skills" }'
+    assert entry in problem["hint"]
+    project.manifest(f"version = 1\n[providers.pypi]\n{entry}\n").done("lock")
+    assert project.locked == ["one 1.0 x", "one 1.0 y"]
 
 
 def test_only_the_places_are_searched_and_the_rest_is_named(project: Project, site: Path) -> None:

@@ -160,7 +160,7 @@ def test_what_is_not_admitted_is_shown_with_the_line_that_would_admit_it() -> No
     left_out = candidate("npm:@s/x", "a", "b", rule=None)
     assert list(report.not_admitted_lines([left_out])) == [
         "not admitted: npm:@s/x 1.0.0 (a, b)",
-        '  to admit it, add under [providers.npm]: "@s/x" = "*"',
+        "  to admit it, run `skillsync allow npm:@s/x`",
     ]
     assert report.not_admitted_json([left_out]) == [{"provider": "npm:@s/x", "skills": ["a", "b"]}]
 
@@ -269,7 +269,7 @@ def test_a_difference_of_a_whole_skill_has_no_path() -> None:
 
 
 def test_every_command_has_an_object_for_when_it_could_not_begin() -> None:
-    assert set(NOTHING) == {"init", "list", "show", "lock", "diff", "sync", "verify"}
+    assert set(NOTHING) == {"init", "allow", "deny", "list", "show", "lock", "diff", "sync", "verify"}
     for data in NOTHING.values():
         assert json.loads(to_json(Report(data=data)))["problems"] == []
     assert NOTHING["verify"] == {

@@ -136,7 +136,7 @@ def test_what_is_missing_is_installed_by_the_projects_own_installer(tmp_path: Pa
         "x can't be written: npm:demo 1.0.0 is locked and not installed",
         "run `pnpm install`",
     )
-    assert problem(project, "lock")[1] == "run `pnpm install`, or take the name out"
+    assert problem(project, "lock")[1] == "run `pnpm install`, or `skillsync deny npm:demo`"
     shutil.rmtree(project.root / "node_modules/other")
     assert problem(project.manifest("version = 1\n"), "lock")[1].startswith("run `pnpm install`; ")
 

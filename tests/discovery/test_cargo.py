@@ -147,7 +147,8 @@ class TestSeveralVersions:
         assert two.problems == (problem,)
         assert (problem.code, problem.provider) == (Code.AMBIGUOUS_PROVIDER, "cargo:demo")
         assert problem.hint == (
-            "make demo a dependency of the project's own Cargo.toml, or name its version in agent-skills.toml"
+            "make demo a dependency of the project's own Cargo.toml, "
+            "or name its version: `skillsync allow cargo:demo --version VERSION`"
         )
         shutil.rmtree(Path(one.root) / "skills")
         assert not any(package.problems for package in world.read().packages)

@@ -98,7 +98,9 @@ def test_an_exact_name_whose_versions_are_not_admitted_is_an_error() -> None:
     assert admitted == {"gem:sus": None}
     assert (problem.code, problem.severity) == (Code.VERSION_NOT_ADMITTED, Severity.ERROR)
     assert problem.message == "gem:sus is installed at 0.9, 1.0.0; agent-skills.toml admits `>= 2`"
-    assert problem.hint == "change `providers.gem.sus` in agent-skills.toml, or install a version that it admits"
+    assert problem.hint == (
+        "run `skillsync allow gem:sus --version SPEC` (any: '*'), or install a version that `providers.gem.sus` admits"
+    )
     assert (problem.provider, problem.path) == ("gem:sus", "agent-skills.toml")
 
 
@@ -112,7 +114,7 @@ def test_an_exact_name_that_is_not_installed_is_an_error() -> None:
     assert problem == missing_provider("gem:suss", "`providers.gem.suss` in agent-skills.toml", "install")
     assert problem.code is Code.MISSING_PROVIDER
     assert problem.message == "gem:suss is not installed, and `providers.gem.suss` in agent-skills.toml names it"
-    assert problem.hint == "run `install`, or take the name out"
+    assert problem.hint == "run `install`, or `skillsync deny gem:suss`"
 
 
 def test_a_pattern_that_matches_nothing_is_no_missing_provider() -> None:
@@ -133,10 +135,11 @@ def test_an_entry_of_an_ecosystem_that_was_not_read_is_not_looked_for() -> None:
 def test_patterns_that_match_equally_well_admit_nothing_and_are_an_error() -> None:
     admitted, problem = refused('[providers.gem]\n"su*" = "*"\n"*us" = "*"', SUS, BAKE)
     assert admitted == {"gem:bake": None, "gem:sus": None}
-    assert problem == manifest_problem(
+    said = manifest_problem(
         '`providers.gem."su*"` and `providers.gem."*us"` match gem:sus equally well',
-        'add an entry for it: "sus" = "*"',
+        "give it an entry of its own: run `skillsync allow gem:sus`",
     )
+    assert problem == replace(said, provider="gem:sus")
     assert (problem.code, problem.is_error) == (Code.MANIFEST_INVALID, True)
 
 

@@ -166,7 +166,8 @@ def test_a_skill_that_the_manifest_names_and_the_provider_lacks_is_an_error() ->
     (problem,) = look(text, governed(text, "gem:sus", "fine", BROKEN))[1:]
     assert (problem.code, problem.severity, problem.skill) == (Code.SKILL_NOT_FOUND, Severity.ERROR, "typo")
     assert problem.message == "`providers.gem.sus.skills`: gem:sus 1.0.0 ships no skill `typo`"
-    assert (problem.hint, problem.path) == ("it ships fine, broken", "agent-skills.toml")
+    assert problem.hint == ("it ships fine, broken; to take the name out, run `skillsync deny gem:sus --skill typo`")
+    assert problem.path == "agent-skills.toml"
 
 
 def test_an_exclusion_or_a_pattern_that_matches_no_skill_is_a_warning() -> None:
@@ -203,7 +204,10 @@ def test_a_pattern_whose_version_does_not_fit_says_so(pinned: Pinned, severity: 
     (problem,) = look(text, refused("gem:sus", "fine", rule=rule), pinned=pinned)
     assert (problem.code, problem.severity) == (Code.VERSION_NOT_ADMITTED, severity)
     assert problem.message == "gem:sus is installed at 1.0.0; agent-skills.toml admits `< 1`"
-    assert problem.hint == 'change `providers.gem."s*"` in agent-skills.toml, or install a version that it admits'
+    assert problem.hint == (
+        "run `skillsync allow gem:sus --version SPEC` (any: '*'), "
+        'or install a version that `providers.gem."s*"` admits'
+    )
 
 
 def test_a_pattern_that_refuses_what_ships_no_skills_matches_nothing() -> None:
@@ -225,17 +229,14 @@ def test_two_admitted_providers_of_one_skill_are_an_error_that_names_both_and_th
         (problem,) = look(None, *order)
         assert (problem.code, problem.severity, problem.skill) == (Code.DUPLICATE_SKILL, Severity.ERROR, "testing")
         assert problem.message == "the skill testing is shipped by gem:a 1.0.0 and by npm:@s/c 2.0 and by pypi:b 1.0.0"
-        assert problem.hint == (
-            "let all but one exclude it: in agent-skills.toml (`skillsync init` writes one with every provider), "
-            'under [providers.pypi], change the entry to `"b" = { exclude = ["testing"] }`'
-        )
+        assert problem.hint == "let all but one exclude it: run `skillsync deny pypi:b --skill testing`"
 
 
 def test_the_way_out_keeps_what_was_approved() -> None:
     found = (candidate("gem:a", "testing"), candidate("npm:b", "testing"), candidate("pypi:c", "testing"))
-    for owner, left_out in (("gem:a", "pypi"), ("pypi:c", "npm")):
+    for owner, left_out in (("gem:a", "pypi:c"), ("pypi:c", "npm:b")):
         (problem,) = look(None, *found, pinned={owner: frozenset({"testing"})})
-        assert f"under [providers.{left_out}]," in (problem.hint or "")
+        assert f"`skillsync deny {left_out} " in (problem.hint or "")
 
 
 def test_one_name_in_two_places_of_one_package_is_an_error_of_that_package_alone() -> None:
@@ -251,13 +252,6 @@ def test_one_name_in_two_places_of_one_package_is_an_error_of_that_package_alone
         "gem:a 1.0.0 ships the skill testing",
         "the skill testing is shipped by gem:a 1.0.0 and by gem:b 1.0.0",
     ]
-
-
-def test_the_exclusion_that_is_hinted_at_settles_it() -> None:
-    hint = look(None, candidate("gem:a", "testing"), candidate("gem:b", "testing"))[0].hint or ""
-    line = hint.rpartition("to `")[2].removesuffix("`")
-    text = f'[providers.gem]\n"*" = "*"\n{line}\n'
-    assert look(text, governed(text, "gem:a", "testing"), governed(text, "gem:b", "testing")) == []
 
 
 def test_a_name_that_is_not_admitted_or_not_valid_collides_with_nothing() -> None:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from manifests import NAMES, SKILLS, comments, manifests, terms
 
 from skillsync.discovery import ECOSYSTEMS
-from skillsync.locking.allowlist import Named, allow, deny
+from skillsync.locking.allowlist import allow, deny
 from skillsync.locking.editing import Edit, edited, meaning
-from skillsync.locking.manifest import is_pattern, parse
+from skillsync.locking.manifest import Named, is_pattern, parse
 
 if TYPE_CHECKING:
     from skillsync.locking.editing import Terms

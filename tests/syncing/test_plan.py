@@ -181,9 +181,9 @@ def test_a_refusal_says_what_and_where_and_what_to_do(
     ("wanted", "kept", "disk", "message", "hint"),
     [
         (LOCKED, NO_ROW, directory(OWN), "is a directory that skillsync did not write", f"rm -r '{TARGET}/x'"),
-        (LOCKED, NO_ROW, FILE, "is a file that skillsync did not write", "exclude x in agent-skills.toml"),
+        (LOCKED, NO_ROW, FILE, "is a file that skillsync did not write", "run `skillsync deny gem:sus --skill x`"),
         (LOCKED, NO_ROW, TWIN, "can't be written: `X` is there, a name equal but for case", "rename `X`"),
-        (LOCKED, FOREIGN, ABSENT, "has a registry row of another program", "exclude x in agent-skills.toml"),
+        (LOCKED, FOREIGN, ABSENT, "has a registry row of another program", "run `skillsync deny gem:sus --skill x`"),
         (LOCKED, row(OLD, OTHER), directory(OLD), "belongs to pypi:other, and is locked for gem:sus", "--force"),
         (LOCKED, row(NEW), directory(OWN), "was changed since skillsync wrote it: a", "--force"),
         (LOCKED, row(NEW), UNSAFE, "was changed since skillsync wrote it: link", "--force"),
