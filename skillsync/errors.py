@@ -65,6 +65,7 @@ class Code(Enum):
     UNSAFE_TARGET = "unsafe-target"
     PATTERN_UNMATCHED = "pattern-unmatched"
     SKILL_NOT_FOUND = "skill-not-found"
+    HIDDEN_CHARACTERS = "hidden-characters"
     AMBIGUOUS_PROVIDER = "ambiguous-provider"
     PACKAGE_UNREADABLE = "package-unreadable"
     USAGE = "usage"

@@ -20,6 +20,7 @@ from blake3 import blake3
 from skillsync import filesystem
 from skillsync.filesystem import CHUNK, DIRECTORY, READ, is_utf8, shown
 from skillsync.hashing import SCHEME, SKILL_FILE, File, Link, Tree, directories_of, resolve_link, tree_hash
+from skillsync.hidden import LIMIT, Finding, Large, look
 from skillsync.schema import folded
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ class Snapshot:
 
     `runtime` are the directories that the walker left alone: somebody's work in an installed skill, a fault in a
     provider's. `ignored` is what tools leave behind, which comes and goes and makes no difference. `altered` are the
-    files that are not what an installer wrote down. A snapshot with faults has no hash, so it never equals anything.
+    files that are not what an installer wrote down. `hidden` are the files with hidden characters, if they were looked
+    for. A snapshot with faults has no hash, so it never equals anything.
     """
 
     hash: str | None
@@ -70,6 +72,7 @@ class Snapshot:
     runtime: tuple[str, ...]
     altered: tuple[str, ...] = ()
     ignored: tuple[str, ...] = field(compare=False, default=())
+    hidden: dict[str, Finding] = field(compare=False, default_factory=dict)
 
     @property
     def scripts(self) -> frozenset[str]:
@@ -120,15 +123,23 @@ def _writing() -> Iterator[None]:
         raise _UnwrittenError(error.errno, error.strerror) from error
 
 
-def snapshot(fd: int, label: str, *, copy_to: int | None = None, recorded: Mapping[str, str] = _NOTHING) -> Snapshot:
+def snapshot(
+    fd: int,
+    label: str,
+    *,
+    copy_to: int | None = None,
+    recorded: Mapping[str, str] = _NOTHING,
+    search: bool = False,
+) -> Snapshot:
     """Read a skill's directory: its files' hashes, its links, and what is wrong with it.
 
     `fd` is the open directory; `label` is its path, for errors of the operating system. With `copy_to`, an open and
     empty directory, every file is written there from the same read that hashes it. `recorded` are the SHA-256 hashes
-    that an installer wrote down, by path: a link that leads to a file of that content stands for the file. Raises
-    OSError with the full path; of what can't be written, with the path below `copy_to`.
+    that an installer wrote down, by path: a link that leads to a file of that content stands for the file. With
+    `search`, hidden characters are looked for in the bytes that are hashed. Raises OSError with the full path; of what
+    can't be written, with the path below `copy_to`.
     """
-    walk = _Walk(label, recorded)
+    walk = _Walk(label, recorded, search=search)
     try:
         walk.directory(fd, "", _Copy(copy_to) if copy_to is not None else None)
         walk.check_links()
@@ -146,6 +157,7 @@ def snapshot(fd: int, label: str, *, copy_to: int | None = None, recorded: Mappi
         runtime=tuple(sorted(walk.runtime)),
         ignored=tuple(sorted(walk.ignored)),
         altered=tuple(sorted(walk.altered)),
+        hidden=walk.hidden,
     )
 
 
@@ -188,9 +200,10 @@ class _Copy:
 class _Walk:
     """One walk over one skill."""
 
-    def __init__(self, label: str, recorded: Mapping[str, str]) -> None:
+    def __init__(self, label: str, recorded: Mapping[str, str], *, search: bool) -> None:
         self.label = label
         self._recorded = recorded
+        self._search = search
         self.at = ""
         self.tree: Tree = {}
         self.facts: dict[str, Facts] = {}
@@ -198,6 +211,7 @@ class _Walk:
         self.runtime: list[str] = []
         self.ignored: list[str] = []
         self.altered: list[str] = []
+        self.hidden: dict[str, Finding] = {}
         self._count = 0
 
     def directory(self, fd: int, prefix: str, copy: _Copy | None, depth: int = 1) -> None:
@@ -312,8 +326,11 @@ class _Walk:
             writer = copy.create_file(name, _mode(facts)) if copy else None
             recorded = self._recorded.get(path)
             sha256 = hashlib.sha256() if recorded else None
+            seen: list[bytes] | Large | None = None
+            if self._search:
+                seen = [] if status.st_size <= LIMIT else Large(name, chunk)
             try:
-                entry = File(_drain(opened, chunk, writer, sha256))
+                entry = File(_drain(opened, chunk, writer, sha256, seen))
             finally:
                 if writer is not None:
                     # Some file systems say only now that the disk is full.
@@ -326,6 +343,8 @@ class _Walk:
                     return
             self.tree[path] = entry
             self.facts[path] = facts
+            if seen is not None and (finding := look(name, seen)):
+                self.hidden[path] = finding
         finally:
             os.close(opened)
 
@@ -335,13 +354,17 @@ def _mode(facts: Facts) -> int:
     return 0o755 if facts.script or facts.executable else 0o644
 
 
-def _drain(fd: int, chunk: bytes, writer: int | None, also: hashlib._Hash | None) -> str:
-    """Hash what is left of a file after its first chunk, in one more way if asked to, and write all of it."""
+def _drain(
+    fd: int, chunk: bytes, writer: int | None, also: hashlib._Hash | None, seen: list[bytes] | Large | None
+) -> str:
+    """Hash what is left of a file after its first chunk, in one more way if asked to, write it and look into it."""
     digest = blake3()
     while chunk:
         digest.update(chunk)
         if also:
             also.update(chunk)
+        if seen is not None:
+            seen.append(chunk)
         if writer is not None:
             with _writing():
                 filesystem.write_all(writer, chunk)

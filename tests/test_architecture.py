@@ -17,6 +17,7 @@ ROOT = Path(skillsync.__file__).parent
 ORDER = (
     "errors",
     "schema",
+    "hidden",
     "yaml_nodes",
     "hashing",
     "filesystem",
@@ -31,6 +32,7 @@ ORDER = (
 PURE = {
     "errors",
     "schema",
+    "hidden",
     "yaml_nodes",
     "hashing",
     "discovery.environment",

@@ -135,10 +135,10 @@ def _distinct(problems: Sequence[Problem]) -> tuple[Problem, ...]:
 
 
 def read_skills(candidates: Iterable[Candidate]) -> Snapshots:
-    """Hash every admitted skill of every variant."""
+    """Hash every admitted skill of every variant, and look into its files."""
     found: Snapshots = {}
     for candidate in candidates:
         for provider in candidate.providers:
             for skill in replace(candidate, providers=(provider,)).admitted:
-                found[provider.package.root, skill.path] = read(provider.package, skill.path)
+                found[provider.package.root, skill.path] = read(provider.package, skill.path, search=True)
     return found

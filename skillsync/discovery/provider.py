@@ -54,10 +54,13 @@ class Provider:
     problems: tuple[Problem, ...]
 
 
-def read(package: Package, skill: str) -> Snapshot:
-    """Read the files of a package's skill; `skill` is its path relative to the package's root. Raises OSError."""
+def read(package: Package, skill: str, *, search: bool = False) -> Snapshot:
+    """Read the files of a package's skill; `skill` is its path relative to the package's root. Raises OSError.
+
+    With `search`, hidden characters are looked for.
+    """
     with open_directory(package.root, skill) as fd:
-        return snapshot(fd, f"{package.root}/{skill}", recorded=package.recorded(skill))
+        return snapshot(fd, f"{package.root}/{skill}", recorded=package.recorded(skill), search=search)
 
 
 def look(package: Package, places: tuple[str, ...]) -> Provider:

@@ -22,7 +22,7 @@ FILE_NAME = "agent-skills.toml"
 LIMIT = 256 * 1024  # bytes that are read
 DEFAULT_TARGET = ".agents/skills"
 _KEYS = ("version", "ecosystems", "targets", "providers", "gitignore")
-_PROVIDER_KEYS = ("version", "skills", "exclude", "path")
+_PROVIDER_KEYS = ("version", "skills", "exclude", "path", "hidden-characters")
 _SKILL_PATTERN = re.compile(r"[a-z0-9*?-]+")
 _WILDCARD = re.compile(r"[*?]")
 
@@ -89,6 +89,7 @@ class Rule:
     skills: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     path: str | None = None
+    allows_hidden: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -228,6 +229,7 @@ def _rule(table: Table, name: str, ecosystem: Ecosystem) -> Rule:
             skills=_skills(entry, "skills"),
             exclude=_skills(entry, "exclude") or (),
             path=_path(entry),
+            allows_hidden=_allows_hidden(entry),
         )
     if not isinstance(table.data[name], str | list):
         raise InvalidError(key, "must be a version, a list of versions, or a table", 'write "*" for any version')
@@ -265,3 +267,13 @@ def _path(entry: Table) -> str | None:
     if fault := path_fault(path) or line_fault(path):
         raise InvalidError(entry.key("path"), f"`{path}` {fault}", "name a directory below the package's root")
     return path
+
+
+def _allows_hidden(entry: Table) -> bool:
+    """Whether the entry accepts files with hidden characters."""
+    name = "hidden-characters"
+    if name not in entry.data:
+        return False
+    if entry.data[name] != "allow":
+        raise InvalidError(entry.key(name), 'must be "allow"', "take it out to refuse them")
+    return True

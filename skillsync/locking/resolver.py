@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from skillsync import hidden
 from skillsync.errors import Code, Problem, Severity, typed
 from skillsync.locking.changes import since_install
 from skillsync.locking.examination import exclusion
 from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile
+from skillsync.locking.manifest import FILE_NAME
 from skillsync.locking.pins import Pinned, raised
+from skillsync.schema import quoted
 from skillsync.snapshot import Copy, Fault, Snapshot, shipped_faults
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
     from skillsync.discovery.provider import FoundSkill, Provider
     from skillsync.locking.choice import Candidate
+    from skillsync.locking.manifest import Rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,7 @@ def resolve(candidates: Sequence[Candidate], snapshots: Snapshots, pinned: Pinne
             if not faults and found.hash:
                 skills[skill.name] = LockedSkill(name=skill.name, hash=found.hash, tree=found.tree)
                 copies[skill.name] = Copy(root=root, path=skill.path, snapshot=found)
+                problems += _hidden(candidate, skill, found)
             unsafe_problems = [_unsafe(candidate, skill, fault) for fault in faults]
             problems += raised(unsafe_problems, replace(skill, is_valid=not faults), candidate, pinned)
         problems += _ambiguous(candidate, snapshots)
@@ -126,6 +131,38 @@ def _altered(candidate: Candidate, skill: FoundSkill, found: Snapshot) -> Iterat
             provider=candidate.key,
             path=skill.path,
         )
+
+
+def _hidden(candidate: Candidate, skill: FoundSkill, found: Snapshot) -> Iterator[Problem]:
+    """Yield a problem for each file that has hidden characters, in its name or its text, unless they are accepted."""
+    rule = candidate.choice.rule
+    if rule is None or rule.allows_hidden:
+        return
+    in_names = {path: character for path in found.tree if (character := hidden.in_name(path))}
+    for path in sorted({*in_names, *found.hidden}):
+        what = f"{in_names[path]} in its name" if path in in_names else f"{found.hidden[path]}"
+        first = found.hidden[path].first if path not in in_names else None
+        yield Problem(
+            code=Code.HIDDEN_CHARACTERS,
+            message=f"{candidate.key} {candidate.choice.package.version}: {skill.path}/{path} has {what}",
+            hint=f"review it; to accept it, {_acceptance(candidate.key, rule)}",
+            skill=skill.name,
+            provider=candidate.key,
+            path=f"{skill.path}/{path}",
+            line=first.line if first else None,
+            column=first.column if first else None,
+        )
+
+
+def _acceptance(key: str, rule: Rule) -> str:
+    """Say how the manifest accepts a provider's hidden characters, and admits what it admits now."""
+    setting = 'hidden-characters = "allow"'
+    if not rule.key:
+        return f"run {typed('allow', key)}, then change its entry in {FILE_NAME} to `{{ {setting} }}`"
+    if rule.skills is not None or rule.exclude or rule.path:
+        return f"add `{setting}` to `{rule.key}` in {FILE_NAME}"
+    version = "" if rule.requirement == "*" else f"version = {quoted(rule.requirement)}, "
+    return f"change `{rule.key}` in {FILE_NAME} to `{{ {version}{setting} }}`"
 
 
 def _ambiguous(candidate: Candidate, snapshots: Snapshots) -> Iterator[Problem]:

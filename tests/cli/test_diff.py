@@ -158,7 +158,10 @@ def test_a_line_of_a_package_never_passes_for_one_of_skillsync_s(project: Projec
     old = project.read(f"{SKILLS}/testing/SKILL.md")
     forged = "diff other/SKILL.md\n--- a/other/SKILL.md\n@@ -1 +1 @@\n\x1b[2Jgone\r\n\u202etxt\n\ttab\n"
     project.gem("sus", "2.0.0", files={FILE: old + forged, "skills/testing/run": "#!/bin/sh\nls\n"})
-    found = lines(project)
+    result = project.run("diff")
+    assert result.code == 3
+    assert "error[hidden-characters]: " in result.err
+    found = result.out.splitlines()
     assert found[-6:] == [
         "+diff other/SKILL.md",
         "+--- a/other/SKILL.md",

@@ -381,3 +381,30 @@ def test_a_large_hostile_manifest_is_refused_in_no_time(text: str) -> None:
 def test_a_target_in_gits_own_directory_is_refused(target: str) -> None:
     with pytest.raises(InvalidError, match="git's own directory"):
         parse(f'targets = ["{target}"]'.encode(), {})
+
+
+# Hidden characters
+
+
+@pytest.mark.parametrize("name", ["sus", '"s*"'])
+def test_an_entry_may_accept_hidden_characters(name: str) -> None:
+    assert gem_rule(f'{name} = {{ hidden-characters = "allow" }}').allows_hidden
+    assert gem_rule(f'{name} = {{ version = "~> 1", hidden-characters = "allow" }}').requirement == "~> 1"
+    assert not gem_rule(f'{name} = {{ version = "~> 1" }}').allows_hidden
+    assert not gem_rule(f'{name} = "*"').allows_hidden
+
+
+@pytest.mark.parametrize("value", ['"deny"', '"Allow"', '""', "true", "1", '["allow"]', "{}"])
+def test_there_is_one_way_to_accept_them(value: str) -> None:
+    assert fault(f"[providers.gem]\nsus = {{ hidden-characters = {value} }}") == (
+        "providers.gem.sus.hidden-characters",
+        'must be "allow"',
+        "take it out to refuse them",
+    )
+
+
+@pytest.mark.parametrize("key", ["hidden_characters", "hidden-character", "hiden-characters"])
+def test_a_mistyped_acceptance_is_no_acceptance(key: str) -> None:
+    place = f"providers.gem.sus.{key}"
+    text = f'[providers.gem]\nsus = {{ {key} = "allow" }}'
+    assert fault(text) == (place, "is not a known key", "did you mean `hidden-characters`?")
