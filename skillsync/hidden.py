@@ -88,8 +88,7 @@ class Finding:
         """Say it after "has"."""
         if self.first is None:
             return f"more than {LIMIT // 1024 // 1024} MiB, and what may be hidden characters"
-        more = f" (and {self.more} more)" if self.more else ""
-        return f"{self.first} at {self.first.line}:{self.first.column}{more}"
+        return f"{self.first} and {self.more} more" if self.more else str(self.first)
 
 
 def find(text: str) -> Iterator[Hidden]:

@@ -160,15 +160,15 @@ def test_a_character_is_called_by_code_point_and_name(character: str, shown: str
 
 
 def test_a_place_is_line_and_column_in_characters() -> None:
-    text = "\u200bé\u200b\n\n漢\U0001f600\u200b x\r\n\u200b"
-    assert [(one.line, one.column) for one in find(text)] == [(1, 1), (1, 3), (3, 3), (4, 1)]
+    text = "\u200bé\u200b\n\n漢\U0001f600\u200b x\r\n\u200b\u200b"
+    assert [(one.line, one.column) for one in find(text)] == [(1, 1), (1, 3), (3, 3), (4, 1), (4, 2)]
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("a\n \u202e", "U+202E RIGHT-TO-LEFT OVERRIDE at 2:2"),
-        ("\u202e\u200b\n\xad", "U+202E RIGHT-TO-LEFT OVERRIDE at 1:1 (and 2 more)"),
+        ("a\n \u202e", "U+202E RIGHT-TO-LEFT OVERRIDE"),
+        ("\u202e\u200b\n\xad", "U+202E RIGHT-TO-LEFT OVERRIDE and 2 more"),
     ],
 )
 def test_the_first_is_told_and_how_many_more(text: str, shown: str) -> None:
@@ -223,6 +223,11 @@ def test_a_text_is_what_says_so_by_its_bytes_or_its_name(name: str, content: byt
     for at in range(len(content)):
         large.append(content[at : at + 1])
     assert (large.finding() is not None) is is_found
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_a_place_is_the_same_in_every_encoding(encoding: str) -> None:
+    assert look("data", ["\U0001f600\nb\u202e".encode(encoding)]) == Finding(Hidden("\u202e", 2, 2))
 
 
 def test_a_large_text_is_told_without_a_place() -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TEXT = "skills/testing/SKILL.md"
 HOSTILE = "---\nname: testing\ndescription: Tests.\n---\none\n  two \u202eevil\u202c\u200b\n"
-SAID = "gem:sus 1.0.0: skills/testing/SKILL.md has U+202E RIGHT-TO-LEFT OVERRIDE at 6:7 (and 2 more)"
+SAID = "gem:sus 1.0.0: skills/testing/SKILL.md has U+202E RIGHT-TO-LEFT OVERRIDE and 2 more"
 
 
 @pytest.fixture
@@ -41,8 +41,8 @@ def test_lock_refuses_them_and_writes_nothing(project: Project) -> None:
     before = project.tree
     result = project.run("lock")
     assert result.code == 3
-    assert f"error: hidden-characters: {SAID}\n" in result.err or SAID in result.err
-    assert "\u202e" not in result.out + result.err
+    assert f"error[hidden-characters]: {SAID} ({TEXT}:6:7)\n" in result.err
+    assert (result.out + result.err).replace("\n", "").isprintable()
     assert "agent-skills.lock was not written" in result.out
     assert project.tree == before
 
@@ -147,12 +147,12 @@ def test_each_file_is_told_once_whatever_is_wrong_in_it(project: Project) -> Non
     told = {one["path"]: (one["message"].partition(" has ")[2], one.get("line"), one.get("column")) for one in problems}
     assert len(problems) == 6
     assert told == {
-        TEXT: ("U+202E RIGHT-TO-LEFT OVERRIDE at 6:7 (and 2 more)", 6, 7),
-        f"{where}/b.sh": ("U+001B ESCAPE at 2:1", 2, 1),
+        TEXT: ("U+202E RIGHT-TO-LEFT OVERRIDE and 2 more", 6, 7),
+        f"{where}/b.sh": ("U+001B ESCAPE", 2, 1),
         f"{where}/d\u200b.md": ("U+200B ZERO WIDTH SPACE in its name", None, None),
         f"{where}/e\x1b/f.md": ("U+001B ESCAPE in its name", None, None),
         f"{where}/large.txt": ("more than 8 MiB, and what may be hidden characters", None, None),
-        f"{where}/long.md": ("U+202E RIGHT-TO-LEFT OVERRIDE at 1:200001", 1, 200_001),
+        f"{where}/long.md": ("U+202E RIGHT-TO-LEFT OVERRIDE", 1, 200_001),
     }
 
 

@@ -181,7 +181,7 @@ def test_no_control_or_bidirectional_character_of_a_package_is_printed(project: 
         result = project.run(*command.split(), *options)
         for line in (result.out + result.err).splitlines():
             assert line.isprintable()
-    project.done("lock")
+    project.manifest('[providers.gem]\n"*" = { hidden-characters = "allow" }').done("lock")
     project.done("sync")
     for arguments in (("verify",), ("sync", "--check"), ("list",)):
         project.installed(f"testing/{HOSTILE}.md").write_text("changed")

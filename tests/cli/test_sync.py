@@ -579,7 +579,7 @@ def test_content_that_became_unsafe_is_refused(project: Project) -> None:
 
 def test_what_can_be_run_is_installed_so_that_it_runs(fresh: Project) -> None:
     fresh.change("sus", {f"skills/testing/scripts/{name}": SCRIPT for name in ("run", "run2")})
-    fresh.change("sus", {"skills/testing/scripts/lib.sh": "echo\n", "skills/testing/bin/tool": b"\x7fELF"})
+    fresh.change("sus", {"skills/testing/scripts/lib.sh": "echo\n", "skills/testing/bin/tool": b"\x7fELF\0"})
     skills = fresh.gem_root("sus") / "skills/testing"
     for name, mode in (("scripts/run", 0o700), ("scripts/run2", 0o400), ("bin/tool", 0o100755), ("SKILL.md", 0o666)):
         (skills / name).chmod(mode)

@@ -89,6 +89,7 @@ def quoted(text: str) -> str:
 def test_of_a_package_s_files_and_frontmatter(name: str, front: str) -> None:
     with tempfile.TemporaryDirectory() as root:
         project = Project(Path(root) / "project").gem("sus", "1.0.0", "real", "other", "unsafe").gem("rest")
+        project.manifest('[providers.gem]\n"*" = { hidden-characters = "allow" }')
         shipped = project.gem_root("sus") / "skills"
         both = f"---\nname: {quoted(front)}\ndescription: {quoted(front)}\n---\n"
         lay(shipped, {f"{name}/SKILL.md": both, f"{name}y": "loose", f"{front}b/SKILL.md": both})
