@@ -168,11 +168,7 @@ def _candidates(text: str, edit: Edit, ecosystem: Ecosystem) -> Iterator[str]:
         yield changed
         yield f"{changed}\n[providers]\n".lstrip("\n")
     if edit.terms:
-        table = f"providers.{edit.ecosystem}"
-        yield f"{text}\n[{table}]\n{_key(edit.name)} = {edit.terms.text}\n"
-        values = edit.terms.values or {"version": "*"}
-        lines = "".join(f"{key} = {_value(value)}\n" for key, value in values.items())
-        yield f"{text}\n[{table}.{_key(edit.name)}]\n{lines}"
+        yield f"{text}\n[providers.{edit.ecosystem}]\n{_key(edit.name)} = {edit.terms.text}\n"
 
 
 # ---------------------------------------------------------------------------------------------------------------------

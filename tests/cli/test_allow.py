@@ -348,6 +348,18 @@ def test_a_lock_of_an_ecosystem_of_the_future_is_not_cut_down(project: Project) 
     assert message == "this skillsync does not know the ecosystem hex, and hex:bake is locked"
 
 
+def test_a_lock_whose_names_are_none_of_the_ecosystems_makes_no_manifest(project: Project) -> None:
+    project.done("lock")
+    locked = project.read(LOCK)
+    project.write({LOCK: locked.replace('ecosystem = "gem"\nname = "bake"', 'ecosystem = "pypi"\nname = "Bake"')})
+    code, message, hint = refused(project, "deny", "gem:sus")
+    assert (code, message) == (
+        "manifest-invalid",
+        f"{MANIFEST} was not changed: a table of what is admitted can't be added to it",
+    )
+    assert hint == "change it by hand, or move it away and run `skillsync init`"
+
+
 def test_a_manifest_that_would_be_too_large_to_read_is_not_written(project: Project) -> None:
     project.manifest(f"[providers]\n#{'x' * (256 * 1024 - 20)}\n")
     code, message, _ = refused(project, "allow", "gem:sus")
