@@ -34,6 +34,7 @@ _TOKEN = re.compile(
     r'(?P<string>"""(?:\\[\s\S]|[^\\])*?"{3,5}|\'\'\'[\s\S]*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\')'
     r"|(?P<comment>#[^\r\n]*)|(?P<line>\n)|[\s\S]"
 )
+_GONE = "skillsync takes this header out"
 _MARGIN = re.compile(r"\n([ \t]*)[^\s\]]")
 _CLOSE = re.compile(r"\n([ \t]*)\]$")
 
@@ -254,10 +255,6 @@ def _in_place(text: str, edit: Edit, ecosystem: Ecosystem) -> str:
     document = tomlkit.parse(text)
     providers = _places(document, "providers")
     tables = _within(providers, edit.ecosystem)
-    for place in (*providers, *tables):
-        if isinstance(place.item, Table) and place.item.is_super_table():
-            # It has no header so far. If it gets one, that has not the comment of another.
-            place.item.trivia.comment = place.item.trivia.comment_ws = ""
     path: tuple[str, ...] = ("providers", edit.ecosystem)
     for place in (*providers[:1], *tables[:1]):
         path = path[1:]
@@ -281,7 +278,7 @@ def _in_place(text: str, edit: Edit, ecosystem: Ecosystem) -> str:
     else:
         entry = entries[0]
         _replace(entry, _changed(entry.item, edit.terms))
-    return tomlkit.dumps(document)
+    return tomlkit.dumps(document).replace(f"[{_GONE}]\n", "")
 
 
 def _changed(item: Item, terms: Terms) -> str:
@@ -381,9 +378,17 @@ def _insert(table: Table, name: str, text: str) -> None:
 
 def _remove(place: _Place, generated: str = "\0") -> None:
     """Take a key away; comments stay, each on a line of its own, but for the generated one above it."""
-    body = place.container.body
-    index = next(at for at, (_key, one) in enumerate(body) if one is place.item)
-    body[index : index + 1] = list(_left(place.item))
+    item, body = place.item, place.container.body
+    index = next(at for at, (_key, one) in enumerate(body) if one is item)
+    left = list(_left(item))
+    if isinstance(item, Table) and not place.key.is_dotted():
+        # What is left stays where the table stood, which may be within one that has no header there: it stays a table
+        # until it is text.
+        item.value.body[:] = left
+        item.trivia.comment = item.trivia.comment_ws = ""
+        item.display_name = _GONE
+    else:
+        body[index : index + 1] = left
     above = body[index - 1][1] if index else None
     if isinstance(above, Comment) and above.trivia.comment.startswith(generated):
         del body[index - 1]

@@ -125,6 +125,12 @@ def test_a_pattern_is_allowed_and_denied_with_what_it_stands_for(project: Projec
     assert (project.locked, entries(project)) == ([], ["[providers.gem]", "# why", "# the others"])
 
 
+def test_a_skill_of_what_is_kept_out_is_left_out_already(project: Project) -> None:
+    project.manifest("[providers.gem]\nsus = { skills = [] }\n")
+    result = project.done("deny", "gem:sus", "--skill", "testing")
+    assert result.out.splitlines()[0] == "gem:sus is left out already: `providers.gem.sus` = { skills = [] }"
+
+
 def test_what_is_named_twice_is_done_once(project: Project) -> None:
     project.manifest("[providers]\n").done("allow", "sus", "gem:sus", "bake")
     assert project.read(MANIFEST) == '[providers]\n\n[providers.gem]\nsus = "*"\nbake = "*"\n'

@@ -64,8 +64,13 @@ def test_an_entry_is_added_in_the_way_of_its_neighbours(before: str, after: str)
         ),
         (
             "[providers.gem.sus] # a\npath = 'a' # b\n# c\n[providers.npm]\n",
-            "[providers.gem]\n# a\n# b\n# c\n[providers.npm]\n",
+            "# a\n# b\n# c\n[providers.npm]\n",
         ),
+        (
+            "[providers.gem.sus] # a\npath = 'a'\n[providers.gem]\nx = '1'\n[providers.gem.y]\n",
+            "# a\n[providers.gem]\nx = '1'\n[providers.gem.y]\n",
+        ),
+        ("[providers.gem.sus] # a\n", "# a\n\n[providers]\n"),
     ],
 )  # fmt: skip
 def test_an_entry_is_taken_out_and_every_comment_stays(before: str, after: str) -> None:
@@ -101,10 +106,19 @@ def test_an_entry_keeps_its_shape_its_words_and_its_comments(before: str, terms:
 
 
 def test_an_entry_with_a_table_of_its_own_keeps_it() -> None:
-    text = '[providers.gem.sus] # a\nskills=["b"] # c\n\n# d\n[providers.npm]\n'
-    assert changed(text, Terms(requirement="1", skills=("b", "e"))) == (
-        '[providers.gem.sus] # a\nskills=["b", "e"] # c\nversion = "1"\n\n# d\n[providers.npm]\n'
+    text = '[providers.gem.sus] # a\nskills=["b"] # c\npath="p"\n\n# d\n[providers.npm]\n'
+    assert changed(text, Terms(requirement="1", skills=("b", "e"), path="p")) == (
+        '[providers.gem.sus] # a\nskills=["b", "e"] # c\npath="p"\nversion = "1"\n\n# d\n[providers.npm]\n'
     )
+
+
+@pytest.mark.parametrize(
+    ("shape", "after"), [("sus = '1'", "{ version = '1', skills = [] }"), ("sus.path = 'b'", "{ skills = [] }")]
+)
+def test_an_entry_in_an_inline_table_is_changed_among_its_neighbours(shape: str, after: str) -> None:
+    text = "providers = { gem = { a = '1', %s, \"b\" = {} }, npm = {} } # c\n"
+    wanted = Terms(requirement="1", skills=()) if "1" in shape else NONE
+    assert changed(text % shape, wanted) == text % f"sus = {after}"
 
 
 def test_a_mark_and_line_ends_stay() -> None:
