@@ -1,11 +1,13 @@
 """`skillsync diff`: what would change, as text, before it is locked or synced.
 
-Invariants: writes nothing in the project; shows what `lock` would pin, or what `sync --force` would do, by the same
-resolution and the same plan.
+Invariants: writes nothing but a page that was asked for, and that never over what skillsync answers for; shows what
+`lock` would pin, or what `sync --force` would do, by the same resolution and the same plan.
 """
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -13,10 +15,12 @@ from skillsync.cli import report
 from skillsync.cli.differences import before_lock, before_sync
 from skillsync.cli.lock import resolved
 from skillsync.cli.markdown import markdown
-from skillsync.cli.project import load_lock, load_manifest, require_lock
-from skillsync.cli.report import Report
+from skillsync.cli.project import load_lock, load_manifest, require_lock, targets
+from skillsync.cli.report import Report, counted, printable
 from skillsync.cli.unified import body, stat, unified
 from skillsync.errors import Code, Problem, SkillsyncError
+from skillsync.filesystem import replace_file
+from skillsync.locking import lockfile, manifest
 from skillsync.locking.lockfile import Lockfile
 from skillsync.locking.pins import pinned_by
 from skillsync.reviewing.marks import marks
@@ -38,17 +42,30 @@ class Form(Enum):
     MARKDOWN = "markdown"
 
 
-def run(project: Project, skills: Sequence[str], *, installed: bool, form: Form) -> Report:
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page for a browser, in a file; `-` is standard output."""
+
+    file: str
+
+
+def run(project: Project, skills: Sequence[str], *, installed: bool, form: Form | Page) -> Report:
     """Show what `lock` would change, or with `installed` what `sync` would; of some skills, if they are named."""
+    place = _place(project, form.file) if isinstance(form, Page) and form.file != "-" else None
     changes, known, problems = (_installed if installed else _packages)(project)
     for name in skills:
         if name not in known:
             raise SkillsyncError(_unknown(name, known))
     found = [change for change in changes if not skills or change.change.skill in skills]
+    lines = _lines(found, form, installed=installed)
+    if isinstance(form, Page) and place is not None:
+        replace_file(place, "\n".join((*lines, "")).encode())
+        lines = [printable(f"wrote {form.file}: {counted(len(found), 'change')}")]
+    is_for_a_terminal = isinstance(form, Form) and form is not Form.MARKDOWN
     return Report(
-        lines=_lines(found, form, installed=installed),
-        palette={} if form is Form.MARKDOWN else report.DIFF,
-        is_long=form is not Form.MARKDOWN,
+        lines=lines,
+        palette=report.DIFF if is_for_a_terminal else {},
+        is_long=is_for_a_terminal,
         data={"changes": [_json(change) for change in found]},
         problems=tuple(one for one in problems if not skills or one.skill in {None, *skills}),
     )
@@ -77,11 +94,43 @@ def _unknown(name: str, known: Collection[str]) -> Problem:
     return Problem(code=Code.SKILL_NOT_FOUND, message=f"there is no skill `{name}`", hint=hint, skill=name)
 
 
-def _lines(found: Sequence[SkillDifference], form: Form, *, installed: bool) -> list[str]:
+def _place(project: Project, file: str) -> str:
+    """Return where a page is to be written, without links. Raises SkillsyncError where none may be."""
+    directory, name = os.path.split(os.path.abspath(file))
+    directory = os.path.realpath(directory)
+    place = f"{directory.rstrip('/')}/{name}"
+    if os.path.lexists(place) and (os.path.islink(place) or not os.path.isfile(place)):
+        raise _refused(file, "is no file: a page may only take a file's place")
+    for document in (lockfile.FILE_NAME, manifest.FILE_NAME):
+        if _is_one(place, os.path.realpath(f"{project.root}/{document}")):
+            raise _refused(file, f"is the project's {document}")
+    above = directory.split("/")
+    for target in targets(project, load_manifest(project)):
+        if any(_is_one("/".join(above[:count]) or "/", target.real) for count in range(1, len(above) + 1)):
+            raise _refused(file, f"lies in {target.name}, where the skills are")
+    return place
+
+
+def _is_one(path: str, other: str) -> bool:
+    """Whether two paths are one place, also where the file system takes different names for one."""
+    return path == other or (os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other))
+
+
+def _refused(file: str, reason: str) -> SkillsyncError:
+    hint = "name another file, `skillsync diff --html skills.html`"
+    return SkillsyncError(Problem(code=Code.USAGE, message=f"--html {file}: {reason}", hint=hint))
+
+
+def _lines(found: Sequence[SkillDifference], form: Form | Page, *, installed: bool) -> list[str]:
     command = "skillsync diff --installed" if installed else "skillsync diff"
     nothing = "what is installed is what the lock has" if installed else "the packages ship what the lock has"
+    title = "Skills: what `skillsync sync` will change" if installed else "Skills: what `skillsync lock` will pin"
+    if isinstance(form, Page):
+        from skillsync.cli.page import page
+
+        plain = title.replace("`", "")
+        return page(found, title=plain, nothing=f"No differences: {nothing}.", command=command).split("\n")
     if form is Form.MARKDOWN:
-        title = "Skills: what `skillsync sync` will change" if installed else "Skills: what `skillsync lock` will pin"
         return list(markdown(found, title=title, nothing=f"No differences: {nothing}.", command=command))
     if not found:
         return [f"no differences: {nothing}"]

@@ -75,7 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     diff.add_argument("skills", metavar="SKILL", nargs="*", help="show these alone (default: all that differ)")
     diff.add_argument("--installed", action="store_true", help="compare the lock with the target directories")
-    diff.add_argument("--stat", action="store_true", help="show how much of each file differs, and not what")
+    shape = diff.add_mutually_exclusive_group()
+    shape.add_argument("--stat", action="store_true", help="show how much of each file differs, and not what")
+    shape.add_argument("--html", metavar="FILE", help="write a page for a browser; - is standard output")
     sync = _add(commands, "sync", _sync, "bring the target directories to the lock")
     mode = sync.add_mutually_exclusive_group()
     mode.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
@@ -154,8 +156,13 @@ def _lock(options: argparse.Namespace, project: Project) -> Report:
 
 
 def _diff(options: argparse.Namespace, project: Project) -> Report:
-    from skillsync.cli.diff import Form, run
+    from skillsync.cli.diff import Form, Page, run
 
+    if options.html is not None:
+        if options.format == "markdown" or (options.format == "json" and options.html == "-"):
+            message = f"--html {options.html} and --format {options.format} are two documents in one place"
+            raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="leave out one of them"))
+        return run(project, options.skills, installed=options.installed, form=Page(options.html))
     form = Form.MARKDOWN if options.format == "markdown" else Form.STAT if options.stat else Form.UNIFIED
     return run(project, options.skills, installed=options.installed, form=form)
 

@@ -49,9 +49,9 @@ def body(file: FileDifference) -> Iterator[str]:
     """Yield the lines of one file that differ; of what is no text, or not at hand, what it is."""
     old, new = _text(file.old), _text(file.new)
     if old is None and file.old:
-        yield printable(f"\\ {_why(file.old)}: {file.old.words}")
+        yield printable(f"\\ {why(file.old)}: {file.old.words}")
     if new is None and file.new:
-        yield printable(f"\\ {_why(file.new)}: {file.new.words}")
+        yield printable(f"\\ {why(file.new)}: {file.new.words}")
     before, after = lines.split(old or ""), lines.split(new or "")
     for hunk in lines.hunks(before, after):
         yield f"@@ -{_range(hunk[0].start, hunk[-1].end)} +{_range(hunk[0].new_start, hunk[-1].new_end)} @@"
@@ -68,7 +68,7 @@ def _text(version: Version | None) -> str | None:
     return version.text if version else None
 
 
-def _why(version: Version) -> str:
+def why(version: Version) -> str:
     """Say why the text of a side is not there."""
     if not version.is_at_hand:
         return "its text is not here"

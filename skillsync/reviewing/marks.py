@@ -57,8 +57,13 @@ class Mark:
 
 def marks(skill: SkillDifference) -> list[Mark]:
     """Return what deserves a look in what is added or changed, by path."""
-    before = {host for file in skill.files if file.old for host in hosts(file.old.text or "")}
+    before = known_hosts(skill)
     return [mark for file in skill.files if file.new for mark in _marks(file, file.new, before)]
+
+
+def known_hosts(skill: SkillDifference) -> set[str]:
+    """Return the hosts that the files of a change had before: others are new."""
+    return {host for file in skill.files if file.old for host in hosts(file.old.text or "")}
 
 
 def _marks(file: FileDifference, new: Version, before: set[str]) -> Iterator[Mark]:
@@ -95,7 +100,13 @@ def _tools(file: FileDifference, new: Version) -> str:
 
 def hosts(text: str) -> list[str]:
     """Return the hosts of the URLs in a text, in their order; those in other alphabets as the network has them."""
-    return list(dict.fromkeys(_ascii(found[1].rstrip(".").lower()) for found in _HOST.finditer(text)))
+    return list(dict.fromkeys(host for _, _, host in host_places(text)))
+
+
+def host_places(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield where in a text a URL names its host, from and to, and the host."""
+    for found in _HOST.finditer(text):
+        yield *found.span(1), _ascii(found[1].rstrip(".").lower())
 
 
 def _ascii(host: str) -> str:
