@@ -7,7 +7,7 @@ BIN := .venv/bin
 demo: .venv/demo
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh
 
-# What needs a tool (Ruby, Node, Cargo) is left out where there is none, and the summary says so.
+# What needs a tool (Ruby, Node, Cargo, Chromium) is left out where there is none, and the summary says so.
 test: .venv/dev
 	$(BIN)/pytest -n auto $(PYTEST_ARGS)
 

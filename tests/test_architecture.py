@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from projects import Project
 
 import skillsync
 
@@ -65,6 +66,7 @@ PURE = {
     "reviewing.difference",
     "reviewing.lines",
     "reviewing.marks",
+    "cli.page",
     "cli.report",
 }
 IMPURE = {"os", "pathlib", "shutil", "subprocess", "tempfile", "skillsync.filesystem", "skillsync.syncing.apply"}
@@ -143,3 +145,10 @@ def loaded(*arguments: str) -> set[str]:
 def test_the_version_costs_no_library() -> None:
     unused = {"yaml", "rtoml", "tomlkit", "blake3", "json", "subprocess", "skillsync.discovery", "skillsync.filesystem"}
     assert not loaded("--version") & unused
+
+
+def test_only_a_page_costs_the_library_that_renders_it(tmp_path: Path) -> None:
+    project = Project(tmp_path / "app").gem("sus", "1.0.0", "testing")
+    diff = ("diff", "--project", str(project.root))
+    assert "jinja2" not in loaded(*diff)
+    assert "jinja2" in loaded(*diff, "--html", "-")

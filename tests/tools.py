@@ -33,6 +33,14 @@ def need_python_tool(name: str) -> str:
     return str(shutil.which(name))
 
 
+def need_browser() -> str:
+    """Return the path of a Chromium on PATH; else as `need`."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        need("chromium")
+    return str(found)
+
+
 def need_network() -> None:
     """Go on only where package indexes may be asked: where that was allowed, or where the tools are insisted on."""
     if not os.environ.get(INSIST) and os.environ.get(NETWORK) != "1":

@@ -5,6 +5,14 @@
   const DIFFERENCES = ".change";
   const PLACES = ".skill > h2, .file > summary";
 
+  // The bar with the file's name stays in sight: what is gone to begins below it.
+  function show(target) {
+    const bar = target.closest(".file > :not(summary)")?.parentElement.firstElementChild;
+    if (bar) target.style.scrollMarginTop = `${bar.offsetHeight + 4}px`;
+    target.focus({ preventScroll: true });
+    target.scrollIntoView({ block: "start" });
+  }
+
   // From where the focus is: what follows it, or what is before it. What is folded can't be gone to.
   function go(selector, step, name) {
     const places = [...document.querySelectorAll(selector)].filter((place) => place.checkVisibility());
@@ -15,8 +23,7 @@
     }
     const next = step > 0 || places[at] === here ? at + step : at;
     if (next < 0 || next >= places.length) return;
-    places[next].focus({ preventScroll: true });
-    places[next].scrollIntoView({ block: "start" });
+    show(places[next]);
     position.textContent = `${name} ${next + 1} of ${places.length}`;
   }
 
@@ -25,8 +32,8 @@
     n: () => go(DIFFERENCES, 1, "difference"),
     k: () => go(DIFFERENCES, -1, "difference"),
     p: () => go(DIFFERENCES, -1, "difference"),
-    "]": () => go(PLACES, 1, "place"),
-    "[": () => go(PLACES, -1, "place"),
+    "]": () => go(PLACES, 1, "file or skill"),
+    "[": () => go(PLACES, -1, "file or skill"),
     "?": () => help.showModal(),
   };
 
@@ -41,8 +48,7 @@
     const target = document.getElementById(location.hash.slice(1));
     if (!target) return;
     for (let one = target.parentElement; one; one = one.parentElement) if (one.tagName === "DETAILS") one.open = true;
-    target.focus({ preventScroll: true });
-    target.scrollIntoView({ block: "start" });
+    show(target);
   }
   addEventListener("hashchange", unfold);
   unfold();

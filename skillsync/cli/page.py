@@ -38,7 +38,8 @@ _CHARACTERS = 10_000  # of one line
 # Characters of the whole page, as they are estimated: beyond it, a browser is no pleasure.
 _MOST = 32_000_000
 _MARKUP = 120  # characters of markup for a line, or for a piece of one
-_TOGETHER = 1000  # lines of one block at most: browsers lay out each at once
+_TOGETHER = 500  # lines of one block at most
+_LONG = 100  # lines of a block that a browser lays out only when it comes in sight
 _FEW = 3  # unchanged lines that are not worth being folded
 # Words are compared in blocks of so many lines, and in lines of so many characters.
 _COMPARED, _COMPARED_CHARACTERS = 200, 1000
@@ -88,6 +89,11 @@ class Block:
     kind: str
     old: tuple[Line, ...]
     new: tuple[Line, ...]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a browser had better not lay it out before it is in sight."""
+        return len(self.old) + len(self.new) > _LONG
 
     @property
     def weight(self) -> int:
@@ -160,9 +166,11 @@ def _summary(skills: Sequence[SkillDifference]) -> list[str]:
     done = Counter(skill.change.action for skill in skills)
     changed = [file for skill in skills for file in skill.files]
     added, removed = (sum(numbers) for numbers in zip((0, 0), *map(_counted, changed), strict=True))
+    refusals = [skill.name for skill in skills if skill.refusal]
     return [
         ", ".join(f"{counted(done[action], 'skill')} {word}" for action, word in _DONE.items() if done[action]),
         f"{counted(len(changed), 'file')}: {counted(added, 'line')} added, {removed} removed",
+        *([f"Only with --force: {', '.join(refusals)}"] if refusals else []),
     ]
 
 
@@ -205,7 +213,7 @@ def _skill(skill: SkillDifference, anchor: str, command: str, room: int) -> Skil
         refusal=refused(skill.refusal) if skill.refusal else "",
         looks=tuple(looks),
         counts=tuple(sorted(Counter(mark.kind.value for mark in found).items())),
-        notes=(*notes, *(() if skill.files else ("No file differs.",))),
+        notes=(*notes, *(() if skill.files else ("no file differs",))),
         files=tuple(made),
     )
 
@@ -277,7 +285,7 @@ def _file(  # noqa: PLR0913, PLR0917  # a file, and what its skill and page know
         if side and side.text is None
     ]
     if not old and not new and not notes:
-        notes.append("An empty file.")
+        notes.append("an empty file")
     blocks: list[Block] = []
     left = _LONGEST
     left_out = ""
@@ -311,7 +319,7 @@ def _hidden(new: Sequence[str]) -> Iterator[str]:
             found.update(character for character in text if not is_visible(character))
     if found:
         named = [f"{_code(one)} {unicodedata.name(one, '')} ({times})" for one, times in sorted(found.items())]
-        more = f", and {len(named) - _KINDS} more kinds" if len(named) > _KINDS else ""
+        more = f", and {counted(len(named) - _KINDS, 'more kind')}" if len(named) > _KINDS else ""
         yield f"characters that can't be seen: {', '.join(named[:_KINDS])}{more}"
 
 
