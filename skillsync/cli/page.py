@@ -229,7 +229,7 @@ def _leads_to(mark: Mark, anchor: str, spans: Mapping[int, Sequence[Span]], show
 
 
 def _looks(file: FileDifference, own: Sequence[Mark], known: set[str]) -> dict[int, list[Span]]:
-    """Return by line what deserves a look in the new text; where it can't be told from to, all of the line is it."""
+    """Return by line what deserves a look in the new text."""
     new = _split(file.new)
     kinds = {mark.kind for mark in own}
     found: defaultdict[int, list[Span]] = defaultdict(list)
@@ -245,10 +245,8 @@ def _looks(file: FileDifference, own: Sequence[Mark], known: set[str]) -> dict[i
                     found[number].append((start, end, Kind.HOST.value))
     for mark in own:
         if mark.kind is Kind.LINK_OUT and mark.line:
-            line = new[mark.line - 1]
-            at = line.find(mark.detail)
-            whole = _whole(line, Kind.LINK_OUT)
-            found[mark.line].append((at, at + len(mark.detail), whole[2]) if at >= 0 else whole)
+            at = new[mark.line - 1].index(mark.detail)
+            found[mark.line].append((at, at + len(mark.detail), Kind.LINK_OUT.value))
     return found
 
 

@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     from skillsync.reviewing.difference import FileDifference, SkillDifference, Version
 
 _HOST = re.compile(r"://(?:[^\s/@]*@)?([^\s/?#:\"'`<>()\[\]{}\\|,;]+)")
-_ATTRIBUTE = re.compile(r"\b(?:href|src)\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
+# `](target`, `](<target>`, `[name]: target`, and the attributes of HTML's links.
+_TARGET = re.compile(
+    r"\]\([ \t]*(?:<([^<>]*)>|([^\s()<>]+))"
+    r"|^ {0,3}\[[^\[\]]+\]:[ \t]*(?:<([^<>]*)>|(\S+))"
+    r"|\b(?:href|src)[ \t]*=[ \t]*[\"']?([^\"'\s>]+)",
+    re.IGNORECASE,
+)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
 _MARKDOWN = (".md", ".markdown", ".mdx")
 _MANY = 5
-# Characters of Markdown. The worst of them take two seconds to parse.
-_LONG = 64 * 1024
 
 
 class Kind(Enum):
@@ -79,12 +83,8 @@ def _marks(file: FileDifference, new: Version, before: set[str]) -> Iterator[Mar
         more = f" and {len(fresh) - _MANY} more" if len(fresh) > _MANY else ""
         yield Mark(kind=Kind.HOST, path=path, detail=", ".join(fresh[:_MANY]) + more)
     if path.lower().endswith(_MARKDOWN):
-        if len(text) > _LONG:
-            detail = f"not looked for in more than {_LONG // 1024} KiB"
-            yield Mark(kind=Kind.LINK_OUT, path=path, detail=detail)
-        else:
-            for line, target in leaving(path, text):
-                yield Mark(kind=Kind.LINK_OUT, path=path, detail=target, line=line)
+        for line, target in leaving(path, text):
+            yield Mark(kind=Kind.LINK_OUT, path=path, detail=target, line=line)
 
 
 def _tools(file: FileDifference, new: Version) -> str:
@@ -117,20 +117,14 @@ def _ascii(host: str) -> str:
 
 
 def leaving(path: str, text: str) -> Iterator[tuple[int, str]]:
-    """Yield line and target of each Markdown link in a file that leads to a file outside of the skill.
+    """Yield line and target of each link of Markdown in a file that leads to a file outside of the skill.
 
-    `path` is the file's, relative to the skill's directory.
+    `path` is the file's, relative to the skill's directory. A parser of Markdown was rejected: it takes seconds for the
+    worst 64 KiB, and passes over what stands in a block of code, which an agent follows too.
     """
-    from markdown_it import MarkdownIt
-
-    for token in MarkdownIt().parse(text):
-        line = token.map[0] + 1 if token.map else 1
-        for part in (token, *(token.children or ())):
-            line += part.type in {"softbreak", "hardbreak"}
-            targets = [str(part.attrs[name]) for name in ("href", "src") if name in part.attrs]
-            if part.type in {"html_block", "html_inline"}:
-                targets += _ATTRIBUTE.findall(part.content)
-            yield from ((line, target) for target in targets if leaves(path, target))
+    for number, line in enumerate(text.split("\n"), 1):
+        targets = (next(filter(None, found), "") for found in _TARGET.findall(line))
+        yield from ((number, target) for target in dict.fromkeys(targets) if leaves(path, target))
 
 
 def leaves(path: str, target: str) -> bool:

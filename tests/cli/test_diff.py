@@ -255,7 +255,7 @@ def test_markdown_holds_whatever_a_package_says_in_code(project: Project) -> Non
     found = lines(project, "--format", "markdown")
     assert found[0] == "## Skills: what `skillsync lock` will pin"
     assert found[2] == "### `~ update testing (gem:sus 1.0.0 -> 2.0.0)`"
-    assert "- ⚠️ `SKILL.md:12` `link-out: ../y%60z`" in [re.sub(r":\d+`", ":12`", line) for line in found]
+    assert "- ⚠️ `SKILL.md:12` ``link-out: ../y`z``" in [re.sub(r":\d+`", ":12`", line) for line in found]
     assert "<details><summary>~ <code>SKILL.md</code> (+4 -0)</summary>" in found
     assert "<details><summary>+ <code>`&lt;b&gt;`.md</code> (+1 -0)</summary>" in found
     fences = [line for line in found if line.startswith("`")]

@@ -301,11 +301,11 @@ def test_what_deserves_a_look_is_marked_where_it_stands() -> None:
     assert Parsed(plain).texts("new", "code", "script") == []
 
 
-def test_what_is_gone_or_can_t_be_found_leads_to_the_file_or_marks_the_line() -> None:
+def test_what_is_gone_leads_to_the_file_and_a_target_in_brackets_is_found() -> None:
     gone = shown("---\nallowed-tools: Bash\n---\n", "---\nname: x\n")
     assert 'href="#s1-1"' in gone
     encoded = Parsed(shown("", "[x](<../a b>)\n"))
-    assert encoded.texts("new", "code", "link-out") == ["[x](<../a b>)", "link-out"]
+    assert encoded.texts("new", "code", "link-out") == ["../a b", "link-out"]
 
 
 # What is no text, and what is too long
