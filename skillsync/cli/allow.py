@@ -141,9 +141,10 @@ def _checked(wish: Wish, named: Sequence[Named], state: _State) -> list[Problem]
     """Return the warnings about what is named. Raises SkillsyncError with every error."""
     problems = [problem for text in wish.skills for problem in _about_text(text)]
     for one in named:
-        problems += _about_provider(one, wish, state)
-        if not problems:
-            problems += _about_skills(one, wish, state)
+        about = list(_about_provider(one, wish, state))
+        if not any(problem.is_error for problem in about):
+            about += _about_skills(one, wish, state)
+        problems += about
     if any(problem.is_error for problem in problems):
         raise SkillsyncError(*problems)
     return problems

@@ -84,16 +84,21 @@ def test_skills_are_added_and_left_out_one_by_one(project: Project) -> None:
     project.done("allow", "gem:sus")
     project.done("deny", "gem:sus", "--skill", "mocking")
     assert 'sus = { version = "~> 1.0", exclude = ["mocking"] }  # why\n' in project.read(MANIFEST)
+    denied = project.read(MANIFEST)
     project.done("allow", "gem:sus", "--skill", "mocking")
+    assert 'sus = "~> 1.0"  # why\n' in project.read(MANIFEST)
+    project.manifest(denied).done("allow", "gem:sus")
     assert 'sus = "~> 1.0"  # why\n' in project.read(MANIFEST)
 
 
 def test_what_a_pattern_lets_in_is_kept_out_by_an_entry_of_its_own(project: Project) -> None:
     project.manifest(HAND)
+    before = project.tree
     assert project.done("allow", "gem:bake").out.splitlines() == [
         'gem:bake is admitted already: `providers.gem."ba*"` = "*"',
         f"{MANIFEST} stays as it is",
     ]
+    assert project.tree == before
     project.done("deny", "gem:bake", "--skill", "bake-two")
     project.done("lock")
     assert project.locked == ["bake 2.0.0 bake-one", "sus 1.0.0 testing"]
@@ -256,6 +261,7 @@ def test_a_plain_name_that_two_ecosystems_have_is_not_guessed(project: Project) 
         "`sus` can be gem:sus or npm:sus",
         "did you mean `skillsync allow gem:sus` or `skillsync allow npm:sus`?",
     )
+    assert refused(project, "allow", "gem:suss")[2] == "did you mean `skillsync allow gem:sus`?"
 
 
 def test_a_name_is_spelled_as_its_ecosystem_does(project: Project) -> None:
@@ -288,6 +294,11 @@ def test_a_wrong_skill_gets_the_nearest_right_one(
 ) -> None:
     found, _, hint = refused(project, command, "gem:sus", *arguments)
     assert (found, hint) == (code, said.format(command))
+
+
+def test_a_wrong_skill_is_found_beside_a_pattern_that_matches_nothing(project: Project) -> None:
+    result = project.run("allow", "gem:x*", "gem:sus", "--skill", "testin", "--format", "json")
+    assert (result.code, result.codes) == (3, ["pattern-unmatched", "skill-not-found"])
 
 
 def test_a_pattern_of_skills_that_matches_none_is_a_warning(project: Project) -> None:

@@ -976,6 +976,12 @@ def test_other_ecosystems_are_not_read(pair: Project) -> None:
     assert pair.run("lock", "--only", "a").code == 3  # a plain name may be in any of them
 
 
+def test_an_environment_that_others_miss_does_not_stop_it(pair: Project) -> None:
+    pair.write({"package.json": "{}"}).manifest('[providers]\ngem.a = "*"\nnpm.x = "*"\n')
+    assert pair.run("lock", "--format", "json").codes == ["environment-not-found"]
+    assert pair.done("lock", "--only", "a", "--format", "json").codes == []
+
+
 def test_a_skill_that_another_has_in_the_lock_stops_it(pair: Project) -> None:
     pair.gem("a", "3.0.0", "b-one")
     result = pair.run("lock", "--only", "gem:a")
@@ -1022,6 +1028,7 @@ def test_a_name_that_is_neither_locked_nor_installed_is_an_error(pair: Project) 
 
 def test_a_lock_that_cannot_be_read_has_nothing_to_keep(pair: Project) -> None:
     pair.write({LOCK: "["})
-    assert pair.run("lock", "--only", "gem:a", "--format", "json").codes == ["lock-unreadable"]
+    result = pair.run("lock", "--only", "gem:a", "--format", "json")
+    assert (result.code, result.codes, pair.read(LOCK)) == (2, ["lock-unreadable"], "[")
     pair.write({LOCK: None}).done("lock", "--only", "gem:a")
     assert pair.locked == ["a 2.0.0 a-one", "a 2.0.0 a-two"]

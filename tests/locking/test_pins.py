@@ -45,6 +45,12 @@ def test_an_ecosystem_without_an_environment_stops_with_its_own_problem() -> Non
     assert gone(ABSENT) == [ABSENT.problem.as_error()]
 
 
+def test_what_the_manifest_keeps_out_is_not_missed() -> None:
+    text = '[providers.gem]\n"*" = "*"\nsus = { skills = [] }\nbake = { exclude = ["*"] }\n'
+    assert gone(ABSENT, text=text) == []
+    assert gone(ABSENT, text=text.replace("bake", "other")) == [ABSENT.problem.as_error()]
+
+
 def test_an_environment_without_a_single_package_is_never_all_removed() -> None:
     for read in ((environment(),), (environment(named=("sus",)),)):
         (problem,) = gone(*read)
