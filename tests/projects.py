@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import gems
+import schemas
 from blake3 import blake3
 
 from skillsync.cli.main import main
@@ -184,6 +185,7 @@ class Project:
                 code = main(arguments)
             except SystemExit as done:  # how argparse ends after --help and --version
                 code = int(done.code or 0)
+        schemas.check(arguments, out.getvalue())
         return Result(code, out.getvalue(), err.getvalue())
 
     def done(self, *arguments: str) -> Result:

@@ -4,77 +4,45 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from projects import HOME, LOCK, REGISTRY, SKILLS, Project, skill
+from schemas import COMMANDS, DEFINITIONS, SCHEMAS, faults
+
+from skillsync.errors import Code, Severity
+from skillsync.locking.changes import Action
+from skillsync.reviewing.marks import Kind
+from skillsync.syncing.plan import Drift
+from skillsync.syncing.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from enum import Enum
     from pathlib import Path
 
     from projects import Result
 
 Rows = Any  # of JSON
 
-TOP = {
-    "init": {"environments", "providers"},
-    "list": {"environments", "providers"},
-    "list --verify": {"environments", "providers"},
-    "show testing": {"environments", "skills"},
-    "allow gem:sus": {"manifest", "changes"},
-    "deny gem:bake": {"manifest", "changes"},
-    "lock": {"environments", "changes", "not_admitted"},
-    "lock --check": {"environments", "changes", "not_admitted"},
-    "diff": {"changes"},
-    "diff --installed": {"changes"},
-    "diff --stat testing": {"changes"},
-    "sync": {"changes"},
-    "sync --check": {"changes"},
-    "sync --dry-run --force": {"changes"},
-    "verify": {"environments", "ok", "checked", "not_compared", "drift"},
-    "verify --scope installed": {"ok", "checked", "not_compared", "drift"},
-    "verify --scope providers": {"environments", "ok", "checked", "not_compared", "drift"},
-}
-ROWS: dict[str, tuple[set[str], set[str]]] = {  # what a row always has, and what it may have
-    "environments": ({"ecosystem", "path", "packages"}, set()),
-    "changes": ({"action", "skill", "provider", "version", "files"}, {"target", "marks", "differences", "refused"}),
-    "not_admitted": ({"provider", "skills"}, set()),
-    "drift": ({"kind"}, {"skill", "path", "target"}),
-    "problems": ({"code", "severity", "message"}, {"hint", "skill", "provider", "path", "line", "column"}),
-}
-EDITED: tuple[set[str], set[str]] = ({"provider", "before", "after"}, set())
-PROVIDER = {"ecosystem", "name", "version", "admitted", "skills"}
-LISTED = {"name", "description", "hash", "locked_version", "state"}
-SHOWN = {
-    *("name", "provider", "version", "locked_version", "state", "description", "source", "path", "hash", "why"),
-    *("targets", "files", "text"),
-}
-STATES = {
-    "available",
-    "locked",
-    "installed",
-    "outdated",
-    "modified",
-    "missing",
-    "conflict",
-    "excluded",
-    "invalid",
-    "unsafe",
-}
-KINDS = {
-    "missing",
-    "modified",
-    "outdated",
-    "not-executable",
-    "orphaned",
-    "unregistered",
-    "unmanaged",
-    "foreign-owner",
-    "stale-row",
-    "interrupted",
-    "stale-lock",
-}
+RUNS = (
+    "init",
+    "list",
+    "list --verify",
+    "show testing",
+    "allow gem:sus",
+    "deny gem:bake",
+    "lock",
+    "lock --check",
+    "diff",
+    "diff --installed",
+    "diff --stat testing",
+    "sync",
+    "sync --check",
+    "sync --dry-run --force",
+    "verify",
+    "verify --scope installed",
+    "verify --scope providers",
+)
 WRITERS = {"init", "allow", "deny", "lock", "sync"}
-ACTIONS = {"lock": {"add", "update", "remove"}}
-ACTIONS["sync"] = ACTIONS["diff"] = ACTIONS["lock"] | {"repair", "record", "forget"}
 USAGE = {"usage", "manifest-invalid", "lock-unreadable", "lock-missing", "registry-unreadable"}
 SYSTEM = {"io", "busy"}
 
@@ -93,35 +61,11 @@ def implied(command: str, report: Rows, *, has_lock: bool) -> int:
     return int("--check" in command and (bool(report["changes"]) or not has_lock))
 
 
-def check_rows(command: str, report: Rows) -> None:
-    """Hold a report against what is promised of each of its rows."""
-    edits = command.startswith(("allow", "deny"))
-    for key, (always, sometimes) in {**ROWS, **({"changes": EDITED} if edits else {})}.items():
-        for row in report.get(key, ()):
-            assert always <= row.keys() <= always | sometimes
-    for change in () if edits else report.get("changes", ()):
-        assert change["action"] in ACTIONS[command.split(maxsplit=1)[0]]
-        assert change["files"].keys() == {"added", "changed", "removed"}
-        assert ("target" in change) == (command.startswith("sync") or "--installed" in command)
-        assert ("marks" in change) == command.startswith(("lock", "diff"))
-        assert ("differences" in change) == command.startswith("diff")
-    for row in report.get("drift", ()):
-        assert row["kind"] in KINDS
-        assert ("skill" in row) == (row["kind"] != "interrupted")
-        assert not row.get("path", "").startswith("/")
-    for problem in report["problems"]:
-        assert problem["severity"] in {"error", "warning"}
-        assert not problem.get("path", "").startswith(("/", "../"))
-    if "checked" in report:
-        assert report["checked"].keys() == {"skills", "files", "providers"}
-    if command.startswith("list"):
-        for provider in report["providers"]:
-            assert provider.keys() == PROVIDER
-            assert all(row.keys() == LISTED and row["state"] in STATES for row in provider["skills"])
-    for shown in report.get("skills", ()):
-        assert shown.keys() == SHOWN
-        assert shown["state"] in STATES
-        assert all(file.keys() in ({"path", "size", "hash"}, {"path", "link"}) for file in shown["files"])
+def check_options(command: str, report: Rows) -> None:
+    """Hold a report against what its options promise: the schema is that of the command with any of them."""
+    changes = report.get("changes", ()) if command.startswith("diff") else ()
+    assert all(("target" in change) == ("--installed" in command) for change in changes)
+    assert not (command == "verify --scope installed" and "environments" in report)
 
 
 def nothing(_project: Project) -> None:
@@ -263,7 +207,7 @@ SCENES = [
 
 def runs(project: Project) -> Iterator[tuple[str, Result, Result]]:
     """Run every command, those that write last; yield its JSON and its text."""
-    for command in sorted(TOP, key=lambda command: command.split()[0] in WRITERS and "--" not in command):
+    for command in sorted(RUNS, key=lambda command: command.split()[0] in WRITERS and "--" not in command):
         before = project.tree
         result = project.run(*command.split(), "--format", "json")
         writes = result.code == 0 and command.split()[0] in WRITERS and "--" not in command
@@ -285,14 +229,93 @@ def test_every_report_is_as_promised_and_says_what_the_exit_code_says(
     for command, result, text in runs(project):
         report = result.json
         assert result.err == ""
-        assert report["version"] == 1
-        wanted = TOP[command] | {"version", "problems"}
-        # What was not read is not named.
-        assert wanted - {"environments"} <= report.keys() <= wanted
-        check_rows(command, report)
+        assert not faults(command.split()[0], report)
+        check_options(command, report)
         assert result.code == text.code == implied(command, report, has_lock=(project.root / LOCK).exists())
         said = [line for line in text.err.splitlines() if not line.startswith("  hint: ")]
         assert text is result or len(said) == len(report["problems"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *((command, "--no-such-option") for command in COMMANDS),
+        *((command, "--project", "nowhere") for command in COMMANDS if command not in {"show", "allow", "deny"}),
+        *((command, "testing", "--project", "nowhere") for command in ("show", "allow", "deny")),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_said_as_the_schema_has_it(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    result = Project(tmp_path / "app").run(*arguments, "--format", "json")
+    assert (result.code, result.codes) == (2, ["usage"])
+    assert not faults(arguments[0], result.json)
+
+
+@pytest.mark.parametrize("command", SCHEMAS)
+def test_the_schemas_are_schemas(command: str) -> None:
+    Draft202012Validator.check_schema(SCHEMAS[command])
+
+
+def objects(schema: Rows) -> Iterator[Rows]:
+    """Yield every schema of an object that stands in a schema."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            yield schema
+        yield from (found for inner in schema.values() for found in objects(inner))
+    elif isinstance(schema, list):
+        yield from (found for inner in schema for found in objects(inner))
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_schemas_let_nothing_pass_that_they_do_not_name(name: str) -> None:
+    found = list(objects(SCHEMAS[name]))
+    assert found
+    for one in found:
+        assert one["additionalProperties"] is False
+        assert set(one["required"]) <= one["properties"].keys()
+
+
+@pytest.mark.parametrize(
+    ("listed", "words"),
+    [
+        (DEFINITIONS["code"], Code),
+        (DEFINITIONS["problem"]["properties"]["severity"], Severity),
+        (DEFINITIONS["state"], Status),
+        (DEFINITIONS["sync-action"], Action),
+        (DEFINITIONS["mark"]["properties"]["kind"], Kind),
+        (DEFINITIONS["drift"]["properties"]["kind"], Drift),
+    ],
+    ids=["code", "severity", "state", "action", "mark", "drift"],
+)
+def test_the_schemas_know_every_word(listed: Rows, words: type[Enum]) -> None:
+    assert sorted(listed["enum"]) == sorted(word.value for word in words)
+
+
+@pytest.mark.parametrize(
+    ("command", "spoil"),
+    [
+        ("list", lambda report: report.pop("providers")),
+        ("list", lambda report: report["providers"][0]["skills"][0].update(state="fine")),
+        ("list", lambda report: report["providers"][0]["skills"][0].update(hash="sha256:0")),
+        ("lock", lambda report: report["changes"][0].update(action="repair")),
+        ("lock", lambda report: report["changes"][0].pop("marks")),
+        ("lock", lambda report: report["changes"][0]["files"]["added"].append("/etc/passwd")),
+        ("verify", lambda report: report.update(version=2)),
+        ("verify", lambda report: report["drift"].append({"kind": "missing", "target": SKILLS})),
+        ("verify", lambda report: report["drift"].append({"kind": "stale-lock", "skill": "a", "target": SKILLS})),
+        ("verify", lambda report: report["problems"].append({"code": "io", "severity": "error", "message": ""})),
+        ("verify", lambda report: report.update(more=1)),
+    ],
+)
+def test_the_schemas_find_what_is_wrong(tmp_path: Path, command: str, spoil: Callable[[Rows], object]) -> None:
+    project = Project(tmp_path / "app").gem("sus", "1.0.0", "testing")
+    if command == "verify":
+        project.done("lock")
+        project.done("sync")
+    report = project.done(command, "--format", "json").json
+    assert not faults(command, report)
+    spoil(report)
+    assert faults(command, report)
 
 
 def test_rows_are_sorted_and_the_same_in_every_run(tmp_path: Path) -> None:
