@@ -66,8 +66,12 @@ PURE = {
     "reviewing.difference",
     "reviewing.lines",
     "reviewing.marks",
+    "cli.findings",
+    "cli.github",
+    "cli.junit",
     "cli.page",
     "cli.report",
+    "cli.sarif",
 }
 IMPURE = {"os", "pathlib", "shutil", "subprocess", "tempfile", "skillsync.filesystem", "skillsync.syncing.apply"}
 MODULES = sorted(

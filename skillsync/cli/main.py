@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from skillsync.cli.project import Project
     from skillsync.cli.report import Report
 
+# What programs read: each is the whole of what is printed.
+_FORMS = ("json", "github", "sarif", "junit")
+
 _EPILOG = """\
 exit codes: 0 done, in sync; 1 drift or differences; 2 wrong usage, or a manifest, lock or registry that can't be read;
 3 refused, nothing was changed; 4 the system failed; 130 interrupted
@@ -84,7 +87,13 @@ def _parser() -> argparse.ArgumentParser:
     mode.add_argument("--check", action="store_true", help="do nothing; exit 1 if there is something to do")
     sync.add_argument("--force", action="store_true", help="discard local changes to skills that skillsync installed")
     sync.add_argument("--no-wait", action="store_true", help="stop if another run holds a target directory (exit 4)")
-    verify = _add(commands, "verify", _verify, "find every difference between lock, disk and packages; write nothing")
+    verify = _add(
+        commands,
+        "verify",
+        _verify,
+        "find every difference between lock, disk and packages; write nothing",
+        formats=("text", *_FORMS),
+    )
     verify.add_argument(
         "--scope",
         choices=("all", "installed", "providers"),
@@ -207,10 +216,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if signal.getsignal(signal.Signals[name]) is signal.SIG_DFL:
             signal.signal(signal.Signals[name], signal.default_int_handler)
     given = sys.argv[1:] if arguments is None else list(arguments)
-    # Asked for before the arguments are parsed: a usage error is reported as JSON too.
-    as_json = "--format=json" in given or ("--format", "json") in pairwise(given)
+    # Asked for before the arguments are parsed: a usage error is reported in that form too.
+    form = next((one for one in _FORMS if f"--format={one}" in given or ("--format", one) in pairwise(given)), "text")
     try:
-        return _run(given, as_json=as_json)
+        return _run(given, form)
     except KeyboardInterrupt:
         # While it was printed: the command itself was done.
         return ExitCode.INTERRUPTED
@@ -236,11 +245,11 @@ def _flush() -> None:
         sys.stdout.flush()
 
 
-def _run(given: Sequence[str], *, as_json: bool) -> int:
+def _run(given: Sequence[str], form: str) -> int:
     try:
         options = _parser().parse_args(given)
     except SkillsyncError as error:
-        return _print_problems(error.problems, None, as_json=as_json)
+        return _print_problems(error.problems, None, form)
     finally:
         _flush()  # of help, which the parser prints: Python would complain at the end
     command, root = options.command, None
@@ -252,21 +261,21 @@ def _run(given: Sequence[str], *, as_json: bool) -> int:
         project = Project(root=root, python=options.python, outside=options.allow_outside)
         found: Report = options.run(options, project)
     except SkillsyncError as error:
-        return _print_problems(error.problems, command, as_json=as_json)
+        return _print_problems(error.problems, command, form, root)
     except KeyboardInterrupt:
-        if as_json:
-            _print_problems((), command, as_json=True)
+        if form in _FORMS:
+            _print_problems((), command, form, root)
         _say("interrupted; nothing is half written: run it again")
         return ExitCode.INTERRUPTED
     except (MemoryError, RecursionError):
         message = "there is not enough memory for this"
         hint = "give it more; if that can't be the cause, report what it was run on"
-        return _print_problems((Problem(code=Code.IO, message=message, hint=hint),), command, as_json=as_json)
+        return _print_problems((Problem(code=Code.IO, message=message, hint=hint),), command, form, root)
     except BrokenPipeError:
         raise
     except (OSError, UnreadableError) as error:
-        return _print_problems((_io_problem(error, root),), command, as_json=as_json)
-    _print(found, as_json=as_json, quiet=options.quiet, verbose=options.verbose)
+        return _print_problems((_io_problem(error, root),), command, form, root)
+    _print(found, form, root, quiet=options.quiet, verbose=options.verbose)
     return found.exit_code
 
 
@@ -278,11 +287,26 @@ def _check_encoding() -> None:
         raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="set PYTHONUTF8=1, or a UTF-8 locale"))
 
 
-def _print(found: Report, *, as_json: bool, quiet: bool, verbose: bool) -> None:
+def _rendered(found: Report, form: str, root: str | None) -> str:
+    """Return a report in one of the forms that programs read; of those for CI, paths are the repository's."""
+    if form == "json":
+        from skillsync.cli.report import to_json
+
+        return to_json(found)
+    from importlib import import_module
+
+    from skillsync.cli.project import in_repository
+
+    render: Callable[[Report, str], str] = import_module(f"skillsync.cli.{form}").render
+    return render(found, in_repository(root) if root else "")
+
+
+def _print(found: Report, form: str, root: str | None, *, quiet: bool, verbose: bool) -> None:
     from skillsync.cli import report, terminal
 
-    if as_json:
-        print(report.to_json(found))
+    if form in _FORMS:
+        if text := _rendered(found, form, root):
+            print(text)
         _flush()
         return
     lines = [*(() if quiet else found.lines), *found.findings, *(found.details if verbose else ())]
@@ -298,11 +322,11 @@ def _print(found: Report, *, as_json: bool, quiet: bool, verbose: bool) -> None:
             _say(terminal.painted(line, report.PROBLEMS) if in_colour else line)
 
 
-def _print_problems(problems: tuple[Problem, ...], command: str | None, *, as_json: bool) -> int:
+def _print_problems(problems: tuple[Problem, ...], command: str | None, form: str, root: str | None = None) -> int:
     from skillsync.cli.report import NOTHING, Report
 
     data = NOTHING[command] if command else {}
-    _print(Report(data=data, problems=problems), as_json=as_json, quiet=False, verbose=False)
+    _print(Report(data=data, problems=problems), form, root, quiet=False, verbose=False)
     return exit_code(problems)
 
 

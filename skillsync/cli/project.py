@@ -68,6 +68,12 @@ def find(directory: str | None) -> str:
     return upward[0]
 
 
+def in_repository(root: str) -> str:
+    """Return the project's directory as the repository has it, with a slash; "" where it is the repository's root."""
+    top = next((path for path in upward_from(root) if os.path.lexists(f"{path}/.git")), root)
+    return root[len(top) :].strip("/") + "/" if top != root else ""
+
+
 def load_manifest(project: Project) -> Manifest:
     """Read the manifest; an absent one admits everything. Raises SkillsyncError."""
     return read_manifest(project)[1]

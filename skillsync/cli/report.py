@@ -50,11 +50,25 @@ PROBLEMS = {"error[": _RED, "warning[": _YELLOW}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What `verify` compared and found: what its forms for CI are made of.
+
+    A target directory of None is the lock itself. `notes` say more of a path, and `summary` has nothing of a package's.
+    """
+
+    compared: tuple[tuple[str | None, str], ...]
+    drift: tuple[tuple[str | None, DriftRow], ...]
+    notes: Mapping[str, str]
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """What a command has to say.
 
     `findings` are said under --quiet too, `details` only under --verbose. On a terminal, `palette` gives lines their
     colour by how they begin, and `is_long` asks for a pager. `data` is the JSON object without its problems.
+    `verification` is None where nothing was verified.
     """
 
     lines: Sequence[str] = ()
@@ -62,6 +76,7 @@ class Report:
     findings: Sequence[str] = ()
     details: Sequence[str] = ()
     data: Json = field(default_factory=dict)
+    verification: Verification | None = None
     problems: tuple[Problem, ...] = ()
     drift: bool = False
     is_long: bool = False
@@ -93,8 +108,12 @@ def one_line(text: str) -> str:
 
 def to_json(report: Report) -> str:
     """Return the JSON object of a command, in ASCII."""
-    found = {"version": 1, **report.data, "problems": [problem_json(problem) for problem in report.problems]}
-    return json.dumps(_without_surrogates(found), indent=2).replace("\x7f", "\\u007f")
+    return dumped({"version": 1, **report.data, "problems": [problem_json(problem) for problem in report.problems]})
+
+
+def dumped(value: Json) -> str:
+    """Return a JSON object as text, in ASCII."""
+    return json.dumps(_without_surrogates(value), indent=2).replace("\x7f", "\\u007f")
 
 
 def _without_surrogates(value: Any) -> Any:  # noqa: ANN401  # any JSON value

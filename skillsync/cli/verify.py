@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillsync.cli import report
 from skillsync.cli.project import Project, load_manifest, require_lock, targets
-from skillsync.cli.report import Report
+from skillsync.cli.report import Report, Verification
 from skillsync.locking.changes import between
 from skillsync.locking.pins import pinned_by
 from skillsync.syncing import plan
@@ -37,6 +37,7 @@ class Scope(Enum):
 class _Findings:
     """What was looked at and found so far."""
 
+    compared: list[tuple[str | None, str]] = field(default_factory=list)
     skills: int = 0
     files: int = 0
     providers: int = 0
@@ -79,6 +80,9 @@ def run(project: Project, *, scope: Scope) -> Report:
             "not_compared": found.left_out,
             "drift": [report.drift_json(row, name) for name, row in found.drift],
         },
+        verification=Verification(
+            compared=tuple(found.compared), drift=tuple(found.drift), notes=found.notes, summary=summary
+        ),
         problems=tuple(found.problems),
         drift=not ok,
     )
@@ -89,6 +93,7 @@ def _compare_target(place: Target, lock: Lockfile, found: _Findings) -> None:
     state = read_settled(place, lock)
     made = plan.make(place.name, lock, state, force=False)
     read = [one.snapshot for name, one in state.disk.items() if name in lock.skills and isinstance(one, Directory)]
+    found.compared += [(place.name, skill) for skill in lock.skills]
     found.skills += len(read)
     found.files += sum(len(one.tree) for one in read)
     found.drift += [(place.name, row) for row in made.drift]
@@ -121,6 +126,7 @@ def _compare_providers(project: Project, manifest: Manifest, lock: Lockfile, fou
     # Of an environment that can't be read whole, only its problems are known.
     if not any(problem.is_error for problem in problems):
         changes = between(lock, resolution.lock)
+        found.compared += [(None, skill) for skill in lock.skills]
         found.drift += [(None, DriftRow(kind=Drift.STALE_LOCK, skill=change.skill)) for change in changes]
         if not resolution.lock.skills:
             found.lines.append(nothing(survey, resolution))

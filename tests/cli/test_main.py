@@ -76,7 +76,7 @@ def test_wrong_usage_is_reported_as_json_where_json_was_asked_for(
 def test_every_command_has_help(project: Project, command: str) -> None:
     result = project.run(command, "--help")
     assert (result.code, result.err) == (0, "")
-    for option in ("--project DIR", "--format {text,json}", "--quiet", "--verbose"):
+    for option in ("--project DIR", "--format {text,json", "--quiet", "--verbose"):
         assert option in result.out
 
 

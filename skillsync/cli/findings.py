@@ -1,0 +1,89 @@
+"""What `verify` found, as the programs want it that mark lines of files: one finding, one place.
+
+Invariants: pure; every finding of a report is there, drift before problems; a path is relative to the repository.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillsync.cli.report import drift_line, printable
+from skillsync.locking import lockfile, manifest
+from skillsync.syncing.plan import Drift
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from skillsync.cli.report import Report
+    from skillsync.errors import Problem
+    from skillsync.syncing.plan import DriftRow
+
+# What a kind of drift is, and the command that gets the person on.
+MEANINGS = {
+    Drift.MISSING: "a locked skill, or a file of one, is not there",
+    Drift.MODIFIED: "a file differs from the lock, or is not in it",
+    Drift.OUTDATED: "it is as it was written, and the lock has moved on",
+    Drift.NOT_EXECUTABLE: "a script has lost its executable bit",
+    Drift.ORPHANED: "it is skillsync's, and not in the lock",
+    Drift.UNREGISTERED: "the locked content, and no row in the registry",
+    Drift.UNMANAGED: "other content than the lock's, and no row in the registry",
+    Drift.FOREIGN_OWNER: "the registry's row belongs to another provider",
+    Drift.STALE_ROW: "the content is right, and a row of the registry is to be recorded or forgotten",
+    Drift.INTERRUPTED: "a sync was interrupted",
+    Drift.STALE_LOCK: "manifest and packages would make another lock",
+}
+_REVIEW = "review it with `skillsync diff`, then run `skillsync lock`"
+_SYNC = "`skillsync sync --dry-run` shows what a sync would do"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One difference or problem: its kind, what is said of it, and where it is; `path` is the repository's."""
+
+    kind: str
+    message: str
+    hint: str | None
+    path: str
+    line: int | None = None
+    column: int | None = None
+    is_error: bool = True
+
+    @property
+    def text(self) -> str:
+        """What and, on a line of its own, what to do."""
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
+
+
+def findings(report: Report, prefix: str) -> Iterator[Finding]:
+    """Yield what a report has found; `prefix` is the project's directory in the repository, with a slash, or ""."""
+    if report.verification is not None:
+        for target, row in report.verification.drift:
+            yield of_drift(target, row, report.verification.notes, prefix)
+    for problem in report.problems:
+        yield of_problem(problem, prefix)
+
+
+def of_drift(target: str | None, row: DriftRow, notes: Mapping[str, str], prefix: str) -> Finding:
+    """Return one difference: it is where the file is, or should be; what is wrong with the lock is in the lock."""
+    place = "/".join(part for part in (target, row.skill, row.path) if part) if target else lockfile.FILE_NAME
+    return Finding(
+        kind=row.kind.value,
+        message=f"{drift_line(row, target, notes)}: {MEANINGS[row.kind]}",
+        hint=_REVIEW if row.kind is Drift.STALE_LOCK else _SYNC,
+        path=prefix + place,
+    )
+
+
+def of_problem(problem: Problem, prefix: str) -> Finding:
+    """Return one problem; what is in a package is in no file of the repository, and is said of the lock."""
+    in_project = problem.path and (problem.provider is None or problem.path in {manifest.FILE_NAME, lockfile.FILE_NAME})
+    return Finding(
+        kind=problem.code.value,
+        message=printable(problem.message),
+        hint=problem.hint and printable(problem.hint),
+        path=prefix + (problem.path if problem.path and in_project else lockfile.FILE_NAME),
+        line=problem.line if in_project else None,
+        column=problem.column if in_project else None,
+        is_error=problem.is_error,
+    )
