@@ -5,28 +5,37 @@ Invariants: writes nothing; without `--verify` no skill is read, and none is cal
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING
+from unicodedata import east_asian_width
 
 from skillsync.cli import report
 from skillsync.cli.overview import overview
 from skillsync.cli.report import Report
+from skillsync.errors import typed
+from skillsync.locking.manifest import FILE_NAME
+from skillsync.syncing.status import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from skillsync.cli.overview import Row, Shelf
     from skillsync.cli.project import Project
     from skillsync.cli.report import Json
 
 
-def run(project: Project, *, verify: bool) -> Report:
-    """List providers, their skills and states; with `verify`, every skill is read and hashed."""
+def run(project: Project, *, verify: bool, width: int | None = None) -> Report:
+    """List providers, their skills and states; with `verify`, every skill is read and hashed.
+
+    `width` is the terminal's; without one the table is the same everywhere.
+    """
     found, shelves, problems = overview(project, verify=verify)
     rows = [
-        (row.name, row.status.value, _provider(shelf, row), _shortened(report.one_line(row.description)))
+        (row.name, row.status.value, _provider(shelf, row), report.one_line(row.description))
         for shelf in shelves
         for row in shelf.rows
     ]
-    cells = [tuple(report.printable(cell) for cell in row) for row in rows]
-    header = [("SKILL", "STATE", "PROVIDER", "DESCRIPTION")] if cells else []
+    cells = [(*map(report.printable, row[:-1]), row[-1]) for row in rows]
     count = sum(len(shelf.rows) for shelf in shelves)
     size = [f"{report.counted(count, 'skill')} of {report.counted(len(shelves), 'provider')}"]
     # Without an environment nobody knows what is installed.
@@ -34,8 +43,8 @@ def run(project: Project, *, verify: bool) -> Report:
     return Report(
         lines=[
             *report.environment_lines(found.environments),
-            *report.table([*header, *cells]),
-            *(size if cells else none),
+            *(_table([_HEADER, *cells], width) if cells else ()),
+            *([*size, *_none_in(shelves)] if cells else none),
         ],
         details=[*report.note_lines(found.environments), *report.ignored_lines(found.candidates)],
         data={
@@ -54,11 +63,42 @@ def _provider(shelf: Shelf, row: Row) -> str:
     return f"{shelf.key} {version}" + (f" ({shelf.version} is installed)" if version != shelf.version else "")
 
 
-_WIDTH = 60  # of a description in the table; `show` has all of it
+def _none_in(shelves: Sequence[Shelf]) -> Iterator[str]:
+    """Say which of the ways it is, where none of the skills will ever be installed as things are."""
+    states = {row.status for shelf in shelves for row in shelf.rows}
+    if states <= {Status.EXCLUDED, Status.INVALID, Status.UNSAFE}:
+        if any(shelf.admitted for shelf in shelves):
+            yield "no skill of the admitted packages is both valid and admitted"
+        else:
+            yield f"{FILE_NAME} admits none of them: run {typed('allow', shelves[0].key)}, for example"
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1].rstrip()}…"
+_HEADER = ("SKILL", "STATE", "PROVIDER", "DESCRIPTION")
+_WIDTH = 60  # of a description where there is no terminal; `show` has all of it
+_LEAST = 20  # less than this of a description says nothing: it is left out
+_GAP = 2
+
+
+def _table(rows: Sequence[tuple[str, ...]], width: int | None) -> list[str]:
+    """Return the table, as wide as the terminal; where that is too narrow, without descriptions."""
+    before = sum(max(len(row[column]) + _GAP for row in rows) for column in range(len(_HEADER) - 1))
+    room = _WIDTH if width is None else width - before
+    if room < _LEAST:
+        return report.table([row[:-1] for row in rows])
+    return report.table([(*row[:-1], _shortened(row[-1], room)) for row in rows])
+
+
+def _shortened(text: str, room: int) -> str:
+    """Return as much of a text as has room, in columns: some characters take two."""
+    if sum(map(_columns, text)) <= room:
+        return text
+    used = accumulate(map(_columns, text))
+    kept = "".join(character for character, columns in zip(text, used, strict=True) if columns < room)
+    return f"{kept.rstrip()}…"
+
+
+def _columns(character: str) -> int:
+    return 2 if east_asian_width(character) in {"W", "F"} else 1
 
 
 def _shelf_json(shelf: Shelf) -> Json:

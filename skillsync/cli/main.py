@@ -10,7 +10,7 @@ import argparse
 import os
 import signal
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from io import TextIOWrapper
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
@@ -20,6 +20,7 @@ from skillsync.errors import Code, ExitCode, Problem, SkillsyncError, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from skillsync.cli.project import Project
     from skillsync.cli.report import Report
@@ -148,8 +149,9 @@ def _deny(options: argparse.Namespace, project: Project) -> Report:
 
 def _list(options: argparse.Namespace, project: Project) -> Report:
     from skillsync.cli.list import run
+    from skillsync.cli.terminal import width
 
-    return run(project, verify=options.verify)
+    return run(project, verify=options.verify, width=width(sys.stdout))
 
 
 def _show(options: argparse.Namespace, project: Project) -> Report:
@@ -191,9 +193,11 @@ def _verify(options: argparse.Namespace, project: Project) -> Report:
 
 
 def _wait(target: str) -> None:
+    from skillsync.cli import progress
     from skillsync.cli.report import printable
 
-    _say(printable(f"waiting for another skillsync in {target}"))
+    erased = progress.ERASE if progress.is_wanted(sys.stderr, os.environ) else ""
+    _say(erased + printable(f"waiting for another skillsync in {target}"))
 
 
 def _refuse_to_wait(target: str) -> None:
@@ -259,7 +263,8 @@ def _run(given: Sequence[str], form: str) -> int:
 
         root = find(options.project)
         project = Project(root=root, python=options.python, outside=options.allow_outside)
-        found: Report = options.run(options, project)
+        with _progress(options):
+            found: Report = options.run(options, project)
     except SkillsyncError as error:
         return _print_problems(error.problems, command, form, root)
     except KeyboardInterrupt:
@@ -277,6 +282,15 @@ def _run(given: Sequence[str], form: str) -> int:
         return _print_problems((_io_problem(error, root),), command, form, root)
     _print(found, form, root, quiet=options.quiet, verbose=options.verbose)
     return found.exit_code
+
+
+def _progress(options: argparse.Namespace) -> AbstractContextManager[None]:
+    """Tell who waits at a terminal that the command is at work."""
+    from skillsync.cli import progress
+
+    if options.format in _FORMS or options.quiet or not progress.is_wanted(sys.stderr, os.environ):
+        return nullcontext()
+    return progress.shown(f"{options.command}: reading packages and skills", sys.stderr)
 
 
 def _check_encoding() -> None:

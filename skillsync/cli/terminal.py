@@ -22,6 +22,15 @@ def has_colour(stream: Any, environ: Mapping[str, str]) -> bool:  # noqa: ANN401
     return bool(environ.get("FORCE_COLOR")) or (stream.isatty() and environ.get("TERM") != "dumb")
 
 
+def width(stream: Any) -> int | None:  # noqa: ANN401  # as above
+    """Return how many columns a terminal has, or COLUMNS says it has; None for what is no terminal."""
+    if stream is None or not stream.isatty():
+        return None
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
 def painted(line: str, palette: Mapping[str, str]) -> str:
     """Return a line in the colour of the longest of the palette's beginnings that it has."""
     found = max((start for start in palette if line.startswith(start)), key=len, default=None)
