@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 CHUNK = 1 << 18  # bytes that are read at once
+# What the system says where it has no links; Linux says the first of FAT.
+WITHOUT_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
 def read_file(path: str, limit: int, *, dir_fd: int | None = None, follow: bool = False) -> bytes | None:
@@ -249,6 +251,11 @@ def make_link(target: str, name: str, dir_fd: int) -> None:
     os.symlink(target, name, dir_fd=dir_fd)
 
 
+def read_link(name: str, dir_fd: int) -> str:
+    """Return the text of a symbolic link."""
+    return os.readlink(name, dir_fd=dir_fd)
+
+
 def create_file(name: str, dir_fd: int, mode: int = 0o644) -> int:
     """Make a new file, of the given mode less the umask, and return its descriptor."""
     return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=dir_fd)
@@ -274,6 +281,27 @@ def flush_all() -> None:
 def rename(name: str, new: str, *, from_fd: int, to_fd: int) -> None:
     """Move an entry, within one file system."""
     os.rename(name, new, src_dir_fd=from_fd, dst_dir_fd=to_fd)
+
+
+def place(name: str, new: str, *, from_fd: int, to_fd: int) -> None:
+    """Move an entry to where nothing is. Raises an OSError if something is there after all.
+
+    A directory replaces at most an empty one; a link would replace any file. So it gets its new name first, which the
+    system gives only if it is free; if that is as far as it came, it has both.
+    """
+    if kind(name, from_fd) is Kind.LINK:
+        try:
+            os.link(name, new, src_dir_fd=from_fd, dst_dir_fd=to_fd, follow_symlinks=False)
+        except OSError as error:
+            # Some file systems give no second name: there, it is looked for what is in the way.
+            if error.errno not in WITHOUT_LINKS:
+                raise
+            if kind(new, to_fd):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new) from error
+        else:
+            remove_file(name, from_fd)
+            return
+    rename(name, new, from_fd=from_fd, to_fd=to_fd)
 
 
 def make_executable(name: str, dir_fd: int, staged: str, staging: int) -> None:

@@ -159,6 +159,8 @@ class Installation:
 
     root: Path
     providers: dict[str, tuple[str, str]] = field(default_factory=dict)  # by skill: its provider and the version
+    others: tuple[str, ...] = ()  # the project's other target directories, in which nothing is done
+    link: bool = False
 
     def __post_init__(self) -> None:
         self.project.mkdir(parents=True, exist_ok=True)
@@ -173,8 +175,8 @@ class Installation:
 
     @property
     def place(self) -> Target:
-        (found,) = target.locate(str(self.project), (".agents/skills",), outside=False)
-        return found
+        names = (*self.others, ".agents/skills")
+        return target.locate(str(self.project), names, outside=False, link=self.link)[-1]
 
     def copy_of(self, skill: str) -> Path:
         return self.root / "packages" / skill
@@ -232,7 +234,7 @@ class Installation:
             if made.problems:
                 raise SkillsyncError(*made.problems)
             before = read_gitignore(fd, place) or ""
-            after = gitignore.updated(before, made.owned, enabled=ignored)
+            after = gitignore.updated(before, made.owned, enabled=ignored, links=made.links)
             work = Work(fd=fd, plan=made, gitignore=None if after == before else after)
             apply([work], wanted, self.sources)
         return made

@@ -43,11 +43,11 @@ class Cut:
 
     CALLS = frozenset(
         {
-            *("open", "mkdir", "symlink", "write", "fsync", "sync", "rename", "fchmod", "unlink", "rmdir"),
+            *("open", "mkdir", "symlink", "link", "write", "fsync", "sync", "rename", "fchmod", "unlink", "rmdir"),
             *("stat", "fstat", "scandir", "read", "readlink"),
         }
     )
-    CHANGES = frozenset({"mkdir", "symlink", "write", "rename", "fchmod", "unlink", "rmdir"})
+    CHANGES = frozenset({"mkdir", "symlink", "link", "write", "rename", "fchmod", "unlink", "rmdir"})
 
     def __init__(
         self, at: int | str | None = None, error: type[BaseException] = OSError, *, after: bool = False

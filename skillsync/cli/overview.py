@@ -111,7 +111,7 @@ def _locked(
         for name, (provider, skill) in lock.skills.items():
             row, disk = state.registry.rows.get(name), state.disk.get(name, plan.Absent())
             if verify:
-                verdict = plan.decide(skill.hash, provider.key, row, disk)
+                verdict = plan.decide(skill.hash, provider.key, row, disk, state.links(name))
                 here = status.of_verified(verdict.drift, row, disk)
             else:
                 here = status.of_locked(provider, skill, row, is_there=not isinstance(disk, plan.Absent))

@@ -38,7 +38,7 @@ class Project:
 
 def targets(project: Project, manifest: Manifest) -> list[Target]:
     """Return the target directories. Raises SkillsyncError for one that leaves the project."""
-    return locate(project.root, manifest.targets, outside=project.outside)
+    return locate(project.root, manifest.targets, outside=project.outside, link=manifest.link)
 
 
 def find(directory: str | None) -> str:

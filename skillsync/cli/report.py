@@ -203,6 +203,8 @@ def change_json(change: Change, target: str | None = None) -> Json:
             "removed": list(change.files.removed),
         },
     }
+    if change.link is not None:
+        found["link"] = change.link
     return found if target is None else {**found, "target": target}
 
 
@@ -234,6 +236,8 @@ def change_line(change: Change, *, target: str = "") -> str:
         owner += ", the same version with other content"
     if change.previous:
         owner += f", so far {change.previous}'s"
+    if change.link is not None:
+        owner += f", a link to {change.link}"
     name = f"{target}/{change.skill}" if target else change.skill
     return printable(f"{_SIGNS.get(change.action, '~')} {change.action.value} {name} ({owner})")
 

@@ -111,7 +111,7 @@ def _gitignore(fd: int | None, place: Target, made: plan.Plan, manifest: Manifes
     before = None if fd is None else read_gitignore(fd, place)
     if before is None and not (made.owned and manifest.gitignore):
         return None
-    after = gitignore.updated(before or "", made.owned, enabled=manifest.gitignore)
+    after = gitignore.updated(before or "", made.owned, enabled=manifest.gitignore, links=made.links)
     return None if after == before else after
 
 

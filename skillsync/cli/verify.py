@@ -15,7 +15,7 @@ from skillsync.cli.report import Report, Verification
 from skillsync.locking.changes import between
 from skillsync.locking.pins import pinned_by
 from skillsync.syncing import plan
-from skillsync.syncing.plan import Directory, Drift, DriftRow
+from skillsync.syncing.plan import Directory, Drift, DriftRow, Linked
 from skillsync.syncing.state import notes, read_settled
 
 if TYPE_CHECKING:
@@ -92,9 +92,11 @@ def _compare_target(place: Target, lock: Lockfile, found: _Findings) -> None:
     """Compare one target directory with the lock."""
     state = read_settled(place, lock)
     made = plan.make(place.name, lock, state, force=False)
-    read = [one.snapshot for name, one in state.disk.items() if name in lock.skills and isinstance(one, Directory)]
+    locked = [one for name, one in state.disk.items() if name in lock.skills]
+    read = [one.snapshot for one in locked if isinstance(one, Directory)]
     found.compared += [(place.name, skill) for skill in lock.skills]
-    found.skills += len(read)
+    # Of a link there is its text to look at: what it leads to is another target's.
+    found.skills += len(read) + sum(isinstance(one, Linked) for one in locked)
     found.files += sum(len(one.tree) for one in read)
     found.drift += [(place.name, row) for row in made.drift]
     found.notes |= notes(place, made, lock)

@@ -52,7 +52,7 @@ class Change:
     `before` is the hash of the directory that is there now, None for nothing or what has none. `previous` is the
     provider that it belonged to, if it changes hands; `previous_version` the version that was locked, if there was
     another. `carried` are the directories of people and agents inside an installed skill, which move into its new
-    directory; `lost` are those that go with it.
+    directory; `lost` are those that go with it. `link` is the text of the link that is made in place of a directory.
     """
 
     action: Action
@@ -65,6 +65,7 @@ class Change:
     previous_version: str | None = None
     carried: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    link: str | None = None
 
 
 def compare(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> FileChanges:

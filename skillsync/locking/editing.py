@@ -138,11 +138,11 @@ def edited(content: bytes, edit: Edit, ecosystems: Mapping[str, Ecosystem]) -> b
             after = parse(written, ecosystems)
         except (InvalidError, MalformedError):
             continue
-        others = (after.ecosystems, after.targets, after.gitignore)
+        others = (after.ecosystems, after.targets, after.link, after.gitignore)
         if (
             after.rules is not None
             and meaning(after) == wanted
-            and others == (before.ecosystems, before.targets, before.gitignore)
+            and others == (before.ecosystems, before.targets, before.link, before.gitignore)
         ):
             return written
     raise UneditableError(f"the entry of {edit.ecosystem}:{edit.name} is written in a way that can't be changed")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FILE_NAME = "agent-skills.toml"
 LIMIT = 256 * 1024  # bytes that are read
 DEFAULT_TARGET = ".agents/skills"
-_KEYS = ("version", "ecosystems", "targets", "providers", "gitignore")
+_KEYS = ("version", "ecosystems", "targets", "link", "providers", "gitignore")
 _PROVIDER_KEYS = ("version", "skills", "exclude", "path", "hidden-characters")
 _SKILL_PATTERN = re.compile(r"[a-z0-9*?-]+")
 _WILDCARD = re.compile(r"[*?]")
@@ -114,10 +114,14 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """The whole file; `rules` is None where there is no `[providers]`: then every provider is admitted."""
+    """The whole file; `rules` is None where there is no `[providers]`: then every provider is admitted.
+
+    `link` asks for links to the first target's skills, in place of copies, in all the others.
+    """
 
     ecosystems: tuple[str, ...] | None = None
     targets: tuple[str, ...] = (DEFAULT_TARGET,)
+    link: bool = False
     rules: Mapping[str, tuple[Rule, ...]] | None = None
     gitignore: bool = True
 
@@ -156,9 +160,11 @@ def parse(content: bytes, ecosystems: Mapping[str, Ecosystem]) -> Manifest:
         if name not in ecosystems:
             hint = f"known here: {', '.join(ecosystems)}"
             raise InvalidError(f"{table.key('ecosystems')}[{index}]", f"`{name}` is not an ecosystem", hint)
+    targets = _targets(table)
     return Manifest(
         ecosystems=known,
-        targets=_targets(table),
+        targets=targets,
+        link=_link(table, targets),
         rules=_providers(table.table("providers"), ecosystems, known) if "providers" in table.data else None,
         gitignore=table.flag("gitignore", default=True),
     )
@@ -187,6 +193,15 @@ def _targets(table: Table) -> tuple[str, ...]:
             reason = f"`{inner}` lies in `{outer}`" if inner != outer else f"`{inner}` is there twice"
             raise InvalidError(table.key("targets"), reason, "leave one of them out")
     return targets
+
+
+def _link(table: Table, targets: tuple[str, ...]) -> bool:
+    """Read `link`, which is about the targets after the first."""
+    found = table.flag("link", default=False)
+    if found and len(targets) == 1:
+        hint = 'add a target, such as `targets = [".agents/skills", ".claude/skills"]`, or take it out'
+        raise InvalidError(table.key("link"), f"nothing reads it: there is no target but `{targets[0]}`", hint)
+    return found
 
 
 def _providers(

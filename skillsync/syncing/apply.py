@@ -81,7 +81,8 @@ class Work:
 
 def needed(plans: Iterable[Plan]) -> list[str]:
     """Return the skills whose content has to come from their providers."""
-    return sorted({change.skill for plan in plans for change in plan.changes if change.action in _WRITES})
+    changes = (change for plan in plans for change in plan.changes)
+    return sorted({change.skill for change in changes if change.action in _WRITES and change.link is None})
 
 
 def check_source(provider: LockedProvider, skill: LockedSkill, source: Source) -> Problem | None:
@@ -107,10 +108,10 @@ def _content_changed(provider: LockedProvider, skill: LockedSkill, source: Sourc
 
 
 def apply(works: list[Work], lock: Lockfile, sources: Mapping[str, Source]) -> None:
-    """Carry out the plans. Raises SkillsyncError, with nothing changed, if content isn't what was locked.
+    """Carry out the plans, in their order: what others link to comes first.
 
-    Any other failure leaves each target directory as it was, or done: never in between. An OSError says that nothing
-    was changed.
+    Raises SkillsyncError, with nothing changed, if content isn't what was locked, or the system has no links. Any other
+    failure leaves each target directory as it was, or done: never in between. An OSError says that nothing was changed.
     """
     transactions = [_Transaction(work, work.fd) for work in works if work.fd is not None and not work.is_empty]
     with ExitStack() as stack:
@@ -172,6 +173,9 @@ class _Transaction:
     def stage(self, lock: Lockfile, sources: Mapping[str, Source]) -> Iterator[Problem]:
         """Copy what is to be written, and yield what isn't the lock's content."""
         for change in self._work.written:
+            if change.link is not None:
+                self._link(change.skill, change.link)
+                continue
             provider, skill = lock.skills[change.skill]
             source = sources[change.skill]
             if problem := _content_changed(provider, skill, source, self._copy(change.skill, source)):
@@ -188,6 +192,21 @@ class _Transaction:
             ):
                 self._inodes[skill] = filesystem.inode(into)
                 return snapshot(fd, f"{source.root}/{source.path}", copy_to=into, recorded=source.recorded)
+
+    def _link(self, skill: str, text: str) -> None:
+        name = NEW + skill
+        try:
+            with below(self._inside):
+                filesystem.make_link(text, name, self._staging)
+        except OSError as error:
+            if error.errno not in filesystem.WITHOUT_LINKS:
+                raise
+            # A copy in its place would be silent, and the next run would take it for somebody's edit.
+            path = f"{self.place}/{skill}"
+            message = f"{path} can't be a link, as `link = true` asks for: {error.strerror}"
+            hint = "nothing was changed; take `link` out of agent-skills.toml, and the skills are copied"
+            raise SkillsyncError(Problem(code=Code.IO, message=message, hint=hint, skill=skill, path=path)) from error
+        self._inodes[skill] = filesystem.inode_of(name, self._staging)
 
     def stage_records(self) -> None:
         """Write what goes in after the skills: `.gitignore` and the registry."""
@@ -209,6 +228,7 @@ class _Transaction:
                 new=self._hash(change),
                 inode=self._inodes.get(change.skill, 0),
                 old_inode=filesystem.inode_of(change.skill, self._fd),
+                link=change.link,
             )
             for change in self._work.plan.changes
             if change.action in _MOVES
@@ -326,7 +346,7 @@ class _Transaction:
         # Noted before it is done: an interruption can come right after it.
         self._undo.append(undo or partial(self._move_back, name, new, from_fd, to_fd))
         try:
-            filesystem.rename(name, new, from_fd=from_fd, to_fd=to_fd)
+            self._bring(name, new, from_fd, to_fd)
         except OSError as error:
             path = f"{self.place}/{name if from_fd == self._fd else new}"
             if error.errno in _TAKEN and to_fd == self._fd:
@@ -335,17 +355,26 @@ class _Transaction:
                 raise _failure(path, error, in_lower_layer(self.place)) from error
             raise OSError(error.errno, error.strerror, path) from error
 
+    def _bring(self, name: str, new: str, from_fd: int, to_fd: int) -> None:
+        """Move an entry; in the target directory, unlike in the staging directory, somebody may have put another."""
+        bring = filesystem.place if to_fd == self._fd else filesystem.rename
+        bring(name, new, from_fd=from_fd, to_fd=to_fd)
+
     def _move_back(self, name: str, new: str, from_fd: int, to_fd: int) -> None:
         """Undo a move, if it was done: that shows at its end in the staging directory, where nobody else writes."""
         aside = to_fd == self._staging
         if bool(filesystem.kind(new if aside else name, self._staging)) is aside:
-            filesystem.rename(new, name, from_fd=to_fd, to_fd=from_fd)
+            self._bring(new, name, to_fd, from_fd)
 
     def _swap_back(self, skill: str) -> None:
         """Undo a swap; what somebody has put in the place of what was swapped in stays there."""
-        done = filesystem.kind(NEW + skill, self._staging) is None
-        if done and filesystem.inode_of(skill, self._fd) == self._inodes[skill]:
+        if filesystem.inode_of(skill, self._fd) != self._inodes[skill]:
+            return
+        if filesystem.kind(NEW + skill, self._staging) is None:
             filesystem.rename(skill, NEW + skill, from_fd=self._fd, to_fd=self._staging)
+        else:
+            # A link that has both names: a rename would leave it so.
+            filesystem.remove_file(skill, self._fd)
 
     def _swap_gitignore(self) -> None:
         name = gitignore.FILE_NAME
@@ -360,12 +389,13 @@ class _Transaction:
     def _check_gitignore_unedited(self) -> None:
         """Refuse to replace lines that somebody has written since the plan was made: as `_check_unedited`."""
         path = f"{self.place}/{gitignore.FILE_NAME}"
-        owned = self._work.plan.owned
+        plan = self._work.plan
         try:
             text = gitignore_text(self._staging, OLD + gitignore.FILE_NAME) or ""
         except UnreadableError:
             raise _edited(path) from None
-        if self._work.gitignore not in {gitignore.updated(text, owned, enabled=enabled) for enabled in (True, False)}:
+        might_be = {gitignore.updated(text, plan.owned, enabled=enabled, links=plan.links) for enabled in (True, False)}
+        if self._work.gitignore not in might_be:
             raise _edited(path)
 
     def _roll_back(self) -> None:

@@ -17,17 +17,18 @@ _END = "# skillsync end"
 _OWN = ("/.agent-skills.yaml", "/.gitignore", "/.skillsync/")
 
 
-def updated(text: str, owned: tuple[str, ...], *, enabled: bool) -> str:
+def updated(text: str, owned: tuple[str, ...], *, enabled: bool, links: bool = False) -> str:
     """Return the file's text with the block for the owned skills where it was, or without one.
 
-    "" means that nothing is left, and the file goes.
+    `links` says that they are links, which git's pattern for a directory doesn't match. "" means that nothing is left,
+    and the file goes.
     """
     before, after = _around_block(_LINE.findall(text))
     if not enabled:
         return "".join(before + after)
     if before and not before[-1].endswith("\n"):
         before[-1] += "\n"
-    block = [_BEGIN, *_OWN, *(f"/{name}/" for name in owned), _END]
+    block = [_BEGIN, *_OWN, *(f"/{name}" if links else f"/{name}/" for name in owned), _END]
     return "".join([*before, *(f"{line}\n" for line in block), *after])
 
 

@@ -33,7 +33,8 @@ class Step:
     """One skill that changes: the hash that was there and the one that comes, None for nothing.
 
     `inode` is the number of the staged directory, `old_inode` that of what goes, 0 for nothing: it stays with the
-    directory when it is renamed, and nobody can know it in advance.
+    directory when it is renamed, and nobody can know it in advance. `link` is the text of the link that comes in a
+    directory's place, None where a directory comes.
     """
 
     skill: str
@@ -41,6 +42,7 @@ class Step:
     new: str | None
     inode: int
     old_inode: int = 0
+    link: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +66,9 @@ class Found:
     """What the next run sees of one step.
 
     `here` is the hash of the skill's directory, None where there is none or it has none; `inode` its number, 0 for what
-    is no directory. `aside` tells whether the old one lies in the staging directory, `is_proven` whether it is the very
-    one that the journal speaks of. `is_recorded` tells whether the run had replaced the registry: then it was done.
+    is no directory. The link that the step speaks of has its own number, and the hash that comes. `aside` tells whether
+    the old one lies in the staging directory, `is_proven` whether it is the very one that the journal speaks of.
+    `is_recorded` tells whether the run had replaced the registry: then it was done.
     """
 
     here: str | None
@@ -126,7 +129,7 @@ def parse(content: bytes) -> Journal:
 
 
 def _step(entry: Table) -> Step:
-    entry.only(("skill", "old", "new", "inode", "old_inode"))
+    entry.only(("skill", "old", "new", "inode", "old_inode", "link"))
     skill = entry.text("skill")
     if fault := name_fault(skill):
         raise InvalidError(entry.key("skill"), fault)
@@ -136,6 +139,7 @@ def _step(entry: Table) -> Step:
         new=_hash(entry, "new"),
         inode=_number(entry, "inode"),
         old_inode=_number(entry, "old_inode"),
+        link=None if entry.data.get("link") is None else entry.text("link"),
     )
 
 

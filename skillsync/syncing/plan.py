@@ -43,13 +43,35 @@ class Other:
 
 
 @dataclass(frozen=True, slots=True)
+class Linked:
+    """A symbolic link, by its text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Directory:
     """A directory, as it was read."""
 
     snapshot: Snapshot
 
 
-Disk = Absent | Twin | Other | Directory
+Disk = Absent | Twin | Other | Linked | Directory
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The links that may stand for one skill in a target directory, by their texts.
+
+    `wanted` is the one that has to, None where a copy has to; `known` are all that skillsync makes in any order of the
+    target directories, and with or without `link` in the manifest: what it made it may replace.
+    """
+
+    wanted: str | None = None
+    known: frozenset[str] = frozenset()
+
+
+NO_LINKS = Links()
 
 _NAMED = 5  # files in a message
 _CLAIMED = "a skill of another tool, by that tool's own registry,"
@@ -85,43 +107,56 @@ class Verdict:
 
 
 def decide(  # noqa: PLR0911  # one return for each row of the table
-    locked: str | None, owner: str | None, row: Row | ForeignRow | None, disk: Disk
+    locked: str | None, owner: str | None, row: Row | ForeignRow | None, disk: Disk, links: Links = NO_LINKS
 ) -> Verdict:
     """Return the table's verdict for one skill.
 
-    `locked` is the hash in the lock and `owner` its provider, None where the skill isn't locked. DESIGN: "The plan".
+    `locked` is the hash in the lock and `owner` its provider, None where the skill isn't locked. Where a link is
+    wanted, it and nothing else equals the locked hash. DESIGN: "The plan".
     """
     if locked is None:
-        return _unlocked(row, disk)
+        return _unlocked(row, disk, links)
     if isinstance(disk, Twin):
         return Verdict(refusal=Code.UNMANAGED, drift=Drift.UNMANAGED)
     if isinstance(row, ForeignRow):
         return Verdict(refusal=Code.FOREIGN_OWNER, drift=Drift.FOREIGN_OWNER)
     if isinstance(disk, Absent):
         return Verdict(action=Action.ADD, drift=Drift.MISSING)
-    found = disk.snapshot.hash if isinstance(disk, Directory) else None
+    is_locked = disk == Linked(links.wanted) if links.wanted else _found(disk) == locked
     if row is None:
-        return Verdict(refusal=Code.UNMANAGED, drift=Drift.UNREGISTERED if found == locked else Drift.UNMANAGED)
-    if found == locked:
+        return Verdict(refusal=Code.UNMANAGED, drift=Drift.UNREGISTERED if is_locked else Drift.UNMANAGED)
+    if is_locked:
         return Verdict()
     if row.owner != owner:
         return Verdict(action=Action.UPDATE, refusal=Code.FOREIGN_OWNER, drift=Drift.FOREIGN_OWNER, forcible=True)
     if isinstance(disk, Directory) and row.hash is None:
         return Verdict(action=Action.UPDATE, drift=Drift.MODIFIED)
-    if found is not None and found == row.hash:
+    if _is_written(row, disk, links):
         return Verdict(action=Action.UPDATE, drift=Drift.OUTDATED)
     return Verdict(action=Action.UPDATE, refusal=Code.MODIFIED, drift=Drift.MODIFIED, forcible=True)
 
 
-def _unlocked(row: Row | ForeignRow | None, disk: Disk) -> Verdict:
+def _found(disk: Disk) -> str | None:
+    """Return the hash of what is on disk, None for what has none."""
+    return disk.snapshot.hash if isinstance(disk, Directory) else None
+
+
+def _is_written(row: Row, disk: Disk, links: Links) -> bool:
+    """Whether what is on disk is what the row says was written: a copy, or a link in its place."""
+    if row.hash is None:
+        return False
+    return disk.text in links.known if isinstance(disk, Linked) else _found(disk) == row.hash
+
+
+def _unlocked(row: Row | ForeignRow | None, disk: Disk, links: Links) -> Verdict:
     """Return the verdict for a skill that the lock doesn't have."""
     if not isinstance(row, Row):
         return Verdict()
     if isinstance(disk, Absent | Twin):
         return Verdict(action=Action.FORGET, drift=Drift.STALE_ROW)
     # What people and agents made inside (`.venv`, `node_modules`) would be lost with the skill.
-    found = disk.snapshot.hash if isinstance(disk, Directory) and not disk.snapshot.runtime else None
-    if found is not None and found == row.hash:
+    is_used = isinstance(disk, Directory) and disk.snapshot.runtime
+    if _is_written(row, disk, links) and not is_used:
         return Verdict(action=Action.REMOVE, drift=Drift.ORPHANED)
     return Verdict(action=Action.REMOVE, refusal=Code.MODIFIED, drift=Drift.ORPHANED, forcible=True)
 
@@ -142,7 +177,8 @@ class DriftRow:
 class State:
     """A target directory as it was read: the registry, and every entry that the lock or the registry speaks of.
 
-    `unowned` are the other entries: project-authored, and never touched.
+    `unowned` are the other entries: project-authored, and never touched. `others` are the other target directories,
+    relative to this one; `links_to` is the one of them whose skills it has to link to, None where it has copies.
     """
 
     registry: Registry
@@ -151,6 +187,13 @@ class State:
     foreign: frozenset[str] = frozenset()  # owned by another tool, as its own file says
     modes: bool = True  # whether the file system keeps executable bits
     interrupted: bool = False  # whether a run has left its journal
+    others: tuple[str, ...] = ()
+    links_to: str | None = None
+
+    def links(self, skill: str) -> Links:
+        """Return the links that may stand for a skill."""
+        wanted = None if self.links_to is None else f"{self.links_to}/{skill}"
+        return Links(wanted, frozenset(f"{other}/{skill}" for other in self.others))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +201,7 @@ class Plan:
     """What takes one target directory to the lock. With a problem in it, nothing of it may be done.
 
     `replaced` is what goes: each entry that is updated or removed, as it was when the plan was made; `recorded` is the
-    registry as it was then.
+    registry as it was then. `links` says that the skills are links.
     """
 
     target: str
@@ -168,6 +211,7 @@ class Plan:
     registry: Registry  # as it is when all is done
     replaced: Mapping[str, Disk] = field(default_factory=dict)
     recorded: Registry = field(default_factory=Registry)
+    links: bool = False
 
     @property
     def owned(self) -> tuple[str, ...]:
@@ -191,8 +235,11 @@ def make(target: str, lock: Lockfile, state: State, *, force: bool) -> Plan:
         if name in state.foreign:
             # Even where nothing is there: what is written today would be the other tool's in the next plan.
             row, disk = None, Other(_CLAIMED) if isinstance(disk, Absent) else disk
-        verdict = decide(digest, owner, row, disk)
-        facts = _Facts(name=name, provider=provider, skill=skill, row=row, disk=disk, modes=state.modes)
+        links = state.links(name)
+        verdict = decide(digest, owner, row, disk, links)
+        facts = _Facts(
+            name=name, provider=provider, skill=skill, row=row, disk=disk, modes=state.modes, link=links.wanted
+        )
         if verdict.action is Action.UPDATE and facts.homeless:
             verdict = replace(verdict, refusal=Code.MODIFIED, forcible=False)
         drift += facts.drift(verdict)
@@ -214,6 +261,7 @@ def make(target: str, lock: Lockfile, state: State, *, force: bool) -> Plan:
         registry=replace(state.registry, rows=rows),
         replaced=replaced,
         recorded=state.registry,
+        links=state.links_to is not None,
     )
 
 
@@ -227,6 +275,7 @@ class _Facts:
     row: Row | ForeignRow | None
     disk: Disk
     modes: bool
+    link: str | None  # the text of the link that has to be there, None where a copy has to
 
     @property
     def wanted_row(self) -> Row:
@@ -251,7 +300,9 @@ class _Facts:
 
     @property
     def homeless(self) -> tuple[str, ...]:
-        """The directories of people and agents that the locked skill has no room for: a file is where they lie."""
+        """The directories of people and agents that have no room: a file is where they lie, or all is a link."""
+        if self.link:
+            return self._runtime
         tree = self.skill.tree if self.skill else {}
         return tuple(path for path in self._runtime if any(parent in tree for parent in parents(path)))
 
@@ -266,12 +317,19 @@ class _Facts:
     def changes(self, verdict: Verdict) -> Iterator[Change]:
         """Yield what is done for the skill."""
         if verdict.action:
-            yield self._change(verdict.action, compare(self._on_disk, self.skill.tree if self.skill else {}))
+            yield self._change(verdict.action, self._differences)
         elif self.skill:
             if self.row != self.wanted_row:
                 yield self._change(Action.RECORD, FileChanges())
             if self._not_executable:
                 yield self._change(Action.REPAIR, FileChanges(changed=self._not_executable))
+
+    @property
+    def _differences(self) -> FileChanges:
+        """What an agent finds there afterwards that it doesn't find now; a link that is new has no files of its own."""
+        if self.link and not isinstance(self.disk, Directory):
+            return FileChanges()
+        return compare(self._on_disk, self.skill.tree if self.skill else {})
 
     def _change(self, action: Action, files: FileChanges) -> Change:
         before = self.row.owner if isinstance(self.row, Row) else None
@@ -283,10 +341,11 @@ class _Facts:
             provider=owner,
             version=self.provider.version if self.provider else version,
             files=files,
-            before=self.disk.snapshot.hash if isinstance(self.disk, Directory) else None,
+            before=_found(self.disk),
             previous=before if before != owner else None,
             carried=self._runtime if action is Action.UPDATE else (),
             lost=self._runtime if action is Action.REMOVE else (),
+            link=self.link if action in {Action.ADD, Action.UPDATE} else None,
         )
 
     def drift(self, verdict: Verdict) -> Iterator[DriftRow]:
@@ -325,8 +384,7 @@ class _Facts:
         if isinstance(self.disk, Twin):
             message = f"{path} can't be written: `{self.disk.name}` is there, a name equal but for case"
             return message, f"rename `{self.disk.name}`, or {self._exclusion}"
-        what = self.disk.what if isinstance(self.disk, Other) else "a directory"
-        message = f"{path} is {what} that skillsync did not write"
+        message = f"{path} is {self._what} that skillsync did not write"
         return message, (
             f"move it away, or {self._exclusion}; if skillsync wrote it and its registry was lost: rm -r '{path}'"
         )
@@ -341,6 +399,13 @@ class _Facts:
                 "`skillsync sync --force` replaces it; `skillsync sync --force --dry-run` shows what is lost",
             )
         return f"{path} has a registry row of another program", self._exclusion
+
+    @property
+    def _what(self) -> str:
+        """Name what is there."""
+        if isinstance(self.disk, Other):
+            return self.disk.what
+        return "a symbolic link" if isinstance(self.disk, Linked) else "a directory"
 
     @property
     def _exclusion(self) -> str:
@@ -359,12 +424,13 @@ class _Facts:
         )
 
     def _what_changed(self) -> str:
-        if isinstance(self.disk, Other):
-            return f"is {self.disk.what}, where skillsync wrote a directory"
+        if isinstance(self.disk, Other | Linked):
+            return f"is {self._what}, where skillsync wrote {'a link' if self.link else 'a directory'}"
         if isinstance(self.disk, Directory) and self.disk.snapshot.runtime and not self.skill:
             return f"holds {', '.join(self.disk.snapshot.runtime)}, which skillsync did not write"
         if self.homeless:
-            return f"holds {', '.join(self.homeless)}, which has no place in the locked skill"
+            room = "behind a link" if self.link else "in the locked skill"
+            return f"holds {', '.join(self.homeless)}, which has no place {room}"
         if isinstance(self.row, Row) and self.row.hash is None:
             return "its registry row has no hash, so nothing tells whether it was changed"
         return f"was changed since skillsync wrote it{self._where()}"

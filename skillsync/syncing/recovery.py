@@ -151,7 +151,7 @@ def _is_unknown(step: Step, found: Found, settlement: Settlement, left: _Left) -
     if settlement is Settlement.RESTORE:
         return step.old == _UNKNOWN and found.ownership is not Ownership.OWNED
     if left.entries[OLD + step.skill] is not Kind.DIRECTORY:
-        return step.old is not None
+        return step.old is not None or not found.is_proven
     aside = _aside(step.skill, left)
     if aside.hash == step.old:
         if settlement is not Settlement.LEAVE:
@@ -241,7 +241,7 @@ def _settle_all(
     for step, settlement in settled.items():
         if settlement is Settlement.RESTORE:
             with below(STAGING):
-                filesystem.rename(OLD + step.skill, step.skill, from_fd=left.staging, to_fd=left.fd)
+                filesystem.place(OLD + step.skill, step.skill, from_fd=left.staging, to_fd=left.fd)
         elif settlement is Settlement.ADOPT:
             row = to_come.rows.get(step.skill)
             if isinstance(row, Row) and row.hash == step.new and not isinstance(rows.get(step.skill), ForeignRow):
@@ -264,6 +264,8 @@ def _look(step: Step, rows: Mapping[str, object], left: _Left, *, is_recorded: b
     if found is Kind.DIRECTORY:
         with open_directory(step.skill, dir_fd=left.fd) as inner:
             here, inode = snapshot(inner, step.skill).hash, filesystem.inode(inner)
+    elif found is Kind.LINK and filesystem.read_link(step.skill, left.fd) == step.link:
+        here, inode = step.new, filesystem.inode_of(step.skill, left.fd)
     if isinstance(rows.get(step.skill), Row):
         ownership = Ownership.OWNED
     else:

@@ -20,7 +20,7 @@ from skillsync.schema import InvalidError, MalformedError, NewerError, folded
 from skillsync.snapshot import snapshot
 from skillsync.syncing import gitignore, journal, registry
 from skillsync.syncing.journal import STAGING
-from skillsync.syncing.plan import Absent, Directory, Disk, Drift, Other, Plan, State, Twin
+from skillsync.syncing.plan import Absent, Directory, Disk, Drift, Linked, Other, Plan, State, Twin
 from skillsync.syncing.target import busy_for_good, opened
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def read_state(fd: int | None, target: Target, lock: Lockfile) -> State:
     Raises SkillsyncError if the registry, or another tool's, can't be read.
     """
     if fd is None:
-        return State(registry=registry.Registry(), disk={})
+        return State(registry=registry.Registry(), disk={}, others=target.others, links_to=target.links_to)
     rows = read_registry(fd, target)
     foreign = _read_foreign(fd, target)
     entries = listing(fd)
@@ -66,6 +66,8 @@ def read_state(fd: int | None, target: Target, lock: Lockfile) -> State:
         foreign=foreign,
         modes=modes,
         interrupted=_has_journal(fd, target),
+        others=target.others,
+        links_to=target.links_to,
     )
 
 
@@ -112,9 +114,11 @@ def _has_idle_script(found: Directory) -> bool:
 
 def read_entry(fd: int, name: str, kind: Kind, above: str) -> Disk:
     """Read an entry of an open directory as the plan sees it; `above` is that directory's path, for errors."""
-    if kind is not Kind.DIRECTORY:
-        return Other(kind.value)
     try:
+        if kind is Kind.LINK:
+            return Linked(filesystem.read_link(name, fd))
+        if kind is not Kind.DIRECTORY:
+            return Other(kind.value)
         with below(above), open_directory(name, dir_fd=fd) as inner:
             return Directory(snapshot(inner, name))
     except FileNotFoundError:

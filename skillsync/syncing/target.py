@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
@@ -24,11 +24,17 @@ _ROUNDS = 1000  # each of them ends another run, or its wait
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """`name` is as in the manifest; `base` and `path` are where it really is: an existing directory, and below it."""
+    """`name` is as in the manifest; `base` and `path` are where it really is: an existing directory, and below it.
+
+    `others` are the project's other target directories, relative to this one; `links_to` is the one of them whose
+    skills it links to, None where it has copies.
+    """
 
     name: str
     base: str
     path: str
+    others: tuple[str, ...] = ()
+    links_to: str | None = None
 
     @property
     def real(self) -> str:
@@ -41,10 +47,11 @@ class Target:
         return os.path.isdir(self.real)
 
 
-def locate(project: str, names: tuple[str, ...], *, outside: bool) -> list[Target]:
+def locate(project: str, names: tuple[str, ...], *, outside: bool, link: bool = False) -> list[Target]:
     """Resolve the target directories of a project; those that are one and the same count once.
 
-    `outside` allows them to leave the project through a link. Raises SkillsyncError with every unsafe one.
+    `outside` allows them to leave the project through a link; `link` lets all but the first link to that one's skills.
+    Raises SkillsyncError with every unsafe one.
     """
     root = os.path.realpath(project)
     found: list[Target] = []
@@ -59,7 +66,14 @@ def locate(project: str, names: tuple[str, ...], *, outside: bool) -> list[Targe
             found.append(target)
     if problems:
         raise SkillsyncError(*problems)
-    return found
+    return [_among(found, target, link=link) for target in found]
+
+
+def _among(targets: list[Target], target: Target, *, link: bool) -> Target:
+    """Return a target with what it has to know of the others."""
+    others = {other.real: os.path.relpath(other.real, target.real) for other in targets if other != target}
+    first = others.get(targets[0].real)
+    return replace(target, others=tuple(others.values()), links_to=first if link else None)
 
 
 def _unsafe(target: Target, others: list[Target], root: str, *, outside: bool) -> Problem | None:

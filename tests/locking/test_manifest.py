@@ -210,6 +210,18 @@ def test_a_target_that_is_there_twice_is_said_to_be() -> None:
     assert fault('targets = ["a/b", "a"]') == ("targets", "`a/b` lies in `a`", hint)
 
 
+def test_links_are_for_the_targets_after_the_first() -> None:
+    targets = 'targets = [".agents/skills", ".claude/skills"]'
+    assert [rules(f"{targets}\n{line}").link for line in ("", "link = false", "link = true")] == [False, False, True]
+    assert rules("link = false").link is False
+    for alone in ("", 'targets = [".agents/skills"]\n'):
+        key, reason, hint = fault(f"{alone}link = true")
+        assert (key, reason) == ("link", "nothing reads it: there is no target but `.agents/skills`")
+        assert hint == 'add a target, such as `targets = [".agents/skills", ".claude/skills"]`, or take it out'
+    assert fault(f"{targets}\nlink = 'yes'")[:2] == ("link", "must be true or false")
+    assert "link" in str(fault(f"{targets}\nlinks = true"))
+
+
 def test_targets_side_by_side_are_kept_in_order() -> None:
     targets = ("b", "a", "a-b", "a.b", "ab/a", "c/a", "c/b")
     assert rules(f"targets = {list(targets)}").targets == targets

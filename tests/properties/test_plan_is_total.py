@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from skillsync.errors import Code
 from skillsync.locking.changes import Action
 from skillsync.locking.lockfile import LockedSkill, Lockfile
 from skillsync.syncing import plan
-from skillsync.syncing.plan import Absent, Directory, Disk, Drift, Other, Plan, State, Twin
+from skillsync.syncing.plan import Absent, Directory, Disk, Drift, Linked, Other, Plan, State, Twin
 from skillsync.syncing.registry import ForeignRow, Registry, Row
 from skillsync.yaml_nodes import Mapping
 
@@ -38,7 +39,7 @@ def rows() -> Iterator[Row | ForeignRow | None]:
 
 
 def disks() -> Iterator[Disk]:
-    yield from (Absent(), Twin("X"), Other("a file"), Other("a symbolic link"), Other("neither"))
+    yield from (Absent(), Twin("X"), Other("a file"), Linked("../a/x"), Linked("../b/x"), Linked("x"), Other("neither"))
     for content, faults, runtime, idle in product(CONTENTS, ((), ("a",)), ((), (".venv", "more/.git")), ((), ("run",))):
         yield directory(content, faults=faults, runtime=runtime, idle=idle)
 
@@ -56,10 +57,18 @@ def lockfile(skills: dict[str, tuple[str, str, LockedSkill] | None]) -> Lockfile
     return Lockfile(providers=tuple(locked(owner, *many, version=version) for (owner, version), many in found.items()))
 
 
-def made(facts: dict[str, Fact], *, force: bool, foreign: frozenset[str] = frozenset()) -> tuple[Lockfile, State, Plan]:
+# A target directory by itself, one of copies beside others, and one that links to the first of those.
+BARE = State(registry=Registry(), disk={})
+COPYING = replace(BARE, others=("../a", "../b"))
+LINKING = replace(COPYING, links_to="../a")
+
+
+def made(
+    facts: dict[str, Fact], *, force: bool, foreign: frozenset[str] = frozenset(), beside: State = BARE
+) -> tuple[Lockfile, State, Plan]:
     wanted = lockfile({name: fact[0] for name, fact in facts.items()})
     registry = Registry(rows={name: fact[1] for name, fact in facts.items() if fact[1] is not None})
-    state = State(registry=registry, disk={name: fact[2] for name, fact in facts.items()}, foreign=foreign)
+    state = replace(beside, registry=registry, disk={name: fact[2] for name, fact in facts.items()}, foreign=foreign)
     return wanted, state, plan.make("target", wanted, state, force=force)
 
 
@@ -70,14 +79,15 @@ def done(found: Plan, wanted: Lockfile, before: State) -> State:
         if change.action is Action.REMOVE:
             disk[change.skill] = Absent()
         elif change.action in {Action.ADD, Action.UPDATE}:
-            disk[change.skill] = as_locked(wanted.skills[change.skill][1], change.carried)
+            copy = as_locked(wanted.skills[change.skill][1], change.carried)
+            disk[change.skill] = copy if change.link is None else Linked(change.link)
         elif change.action is Action.REPAIR:
             old = disk[change.skill]
             assert isinstance(old, Directory)
             wanted_skill = wanted.skills[change.skill][1]
             assert old.snapshot.hash == wanted_skill.hash
             disk[change.skill] = as_locked(wanted_skill, old.snapshot.runtime)
-    return State(registry=found.registry, disk=disk, foreign=before.foreign)
+    return replace(before, registry=found.registry, disk=disk)
 
 
 def as_locked(skill: LockedSkill, runtime: tuple[str, ...]) -> Directory:
@@ -86,8 +96,8 @@ def as_locked(skill: LockedSkill, runtime: tuple[str, ...]) -> Directory:
 
 
 def seen(force: bool) -> Iterator[tuple[Fact, Lockfile, State, Plan]]:  # noqa: FBT001  # the one thing that varies
-    for fact in FACTS:
-        yield (fact, *made({"x": fact}, force=force))
+    for beside, fact in product((BARE, COPYING, LINKING), FACTS):
+        yield (fact, *made({"x": fact}, force=force, beside=beside))
 
 
 @pytest.mark.parametrize("force", [False, True], ids=["", "force"])
@@ -117,10 +127,15 @@ def test_all_that_a_plan_can_say_is_said_for_some_combination() -> None:
 
 
 def test_without_force_the_disk_changes_only_where_nothing_is_lost() -> None:
-    for (locked_fact, row, disk), _, _, found in seen(force=False):
+    for (locked_fact, row, disk), _, before, found in seen(force=False):
         if {change.action for change in found.changes} & {Action.UPDATE, Action.REMOVE}:
             assert isinstance(row, Row)
+            if isinstance(disk, Linked):
+                assert disk.text.removesuffix("/x") in before.others
+                continue
             assert isinstance(disk, Directory)
+            if any(change.link for change in found.changes):
+                assert not disk.snapshot.runtime
             if locked_fact is None:
                 assert disk.snapshot.hash == row.hash is not None
                 assert not disk.snapshot.runtime

@@ -10,7 +10,7 @@ from skillsync.errors import Code, Severity
 from skillsync.locking.changes import Action, FileChanges
 from skillsync.locking.lockfile import Lockfile
 from skillsync.syncing import plan
-from skillsync.syncing.plan import Absent, Directory, Disk, Other, Plan, State, Twin
+from skillsync.syncing.plan import Absent, Directory, Disk, Linked, Other, Plan, State, Twin
 from skillsync.syncing.registry import ForeignRow, Registry, Row
 from skillsync.yaml_nodes import Mapping, Node, plain
 
@@ -39,7 +39,7 @@ def row(files: Dict[str, str] | None, owner: str = SUS, version: str = "2.0.0") 
 LOCKED, UNLOCKED = lock(), Lockfile()
 NO_ROW = None
 FOREIGN = ForeignRow(node=NODE)
-ABSENT, FILE, LINK, TWIN = Absent(), Other("a file"), Other("a symbolic link"), Twin("X")
+ABSENT, FILE, LINK, TWIN = Absent(), Other("a file"), Linked("../elsewhere/x"), Twin("X")
 UNSAFE = directory(NEW, faults=("link",))
 USED = directory(OLD, runtime=(".venv",))
 
@@ -119,6 +119,67 @@ TABLE = [
     (UNLOCKED, row(None), LINK, "modified!", "remove", "orphaned"),
 ]
 
+FIRST, THIRD = "../../.agents/skills", "../../third/skills"
+RIGHT, OTHER_WAY = Linked(f"{FIRST}/x"), Linked(f"{THIRD}/x")
+ALMOST = (
+    Linked(f"{FIRST}/y"),
+    Linked(f"{FIRST}/x/"),
+    Linked(FIRST),
+    Linked("/abs/.agents/skills/x"),
+    Linked("x"),
+    Linked("../../.agents/./skills/x"),
+)
+
+# The same, where a link has to be: the one that is wanted, and what else can be in its place.
+LINKING = [
+    (LOCKED, NO_ROW, ABSENT, "add", "add", "missing"),
+    (LOCKED, NO_ROW, RIGHT, "unmanaged!", "unmanaged!", "unregistered"),
+    (LOCKED, NO_ROW, OTHER_WAY, "unmanaged!", "unmanaged!", "unmanaged"),
+    (LOCKED, NO_ROW, directory(NEW), "unmanaged!", "unmanaged!", "unmanaged"),
+    (LOCKED, FOREIGN, RIGHT, "foreign-owner!", "foreign-owner!", "foreign-owner"),
+    (LOCKED, row(NEW), ABSENT, "add", "add", "missing"),
+    (LOCKED, row(NEW), RIGHT, "", "", ""),
+    (LOCKED, row(OLD), RIGHT, "record", "record", "stale-row"),
+    (LOCKED, row(None), RIGHT, "record", "record", "stale-row"),
+    (LOCKED, row(NEW), OTHER_WAY, "update", "update", "outdated"),
+    (LOCKED, row(None), OTHER_WAY, "modified!", "update", "modified"),
+    (LOCKED, row(NEW), FILE, "modified!", "update", "modified"),
+    (LOCKED, row(NEW), directory(NEW), "update", "update", "outdated"),
+    (LOCKED, row(OLD), directory(OLD), "update", "update", "outdated"),
+    (LOCKED, row(OLD), directory(NEW), "modified!", "update", "modified"),
+    (LOCKED, row(NEW), directory(OWN), "modified!", "update", "modified"),
+    (LOCKED, row(NEW), UNSAFE, "modified!", "update", "modified"),
+    (LOCKED, row(None), directory(OLD), "update", "update", "modified"),
+    (LOCKED, row(OLD), USED, "modified!", "modified!", "outdated"),
+    (LOCKED, row(None), USED, "modified!", "modified!", "modified"),
+    (LOCKED, row(NEW), TWIN, "unmanaged!", "unmanaged!", "unmanaged"),
+    (LOCKED, row(NEW, OTHER), RIGHT, "record", "record", "stale-row"),
+    (LOCKED, row(NEW, OTHER), directory(NEW), "foreign-owner!", "update", "foreign-owner"),
+    (LOCKED, row(NEW, OTHER), OTHER_WAY, "foreign-owner!", "update", "foreign-owner"),
+    (UNLOCKED, NO_ROW, RIGHT, "", "", ""),
+    (UNLOCKED, row(OLD), ABSENT, "forget", "forget", "stale-row"),
+    (UNLOCKED, row(OLD), RIGHT, "remove", "remove", "orphaned"),
+    (UNLOCKED, row(OLD), OTHER_WAY, "remove", "remove", "orphaned"),
+    (UNLOCKED, row(None), RIGHT, "modified!", "remove", "orphaned"),
+    (UNLOCKED, row(OLD), directory(OLD), "remove", "remove", "orphaned"),
+    (UNLOCKED, row(OLD), USED, "modified!", "remove", "orphaned"),
+    *((LOCKED, NO_ROW, link, "unmanaged!", "unmanaged!", "unmanaged") for link in ALMOST),
+    *((LOCKED, row(NEW), link, "modified!", "update", "modified") for link in ALMOST),
+    *((UNLOCKED, row(NEW), link, "modified!", "remove", "orphaned") for link in ALMOST),
+]
+
+# A directory that has copies, beside one that once was the first or once was the other way round.
+COPYING = [
+    (LOCKED, NO_ROW, RIGHT, "unmanaged!", "unmanaged!", "unmanaged"),
+    (LOCKED, row(NEW), RIGHT, "update", "update", "outdated"),
+    (LOCKED, row(OLD), OTHER_WAY, "update", "update", "outdated"),
+    (LOCKED, row(None), RIGHT, "modified!", "update", "modified"),
+    (LOCKED, row(NEW, OTHER), RIGHT, "foreign-owner!", "update", "foreign-owner"),
+    (UNLOCKED, row(OLD), RIGHT, "remove", "remove", "orphaned"),
+    (UNLOCKED, NO_ROW, RIGHT, "", "", ""),
+    *((LOCKED, row(NEW), link, "modified!", "update", "modified") for link in ALMOST),
+]
+
 
 def state(kept: Row | ForeignRow | None, disk: Disk) -> State:
     return State(registry=Registry(rows={} if kept is None else {"x": kept}), disk={"x": disk})
@@ -162,6 +223,68 @@ def test_the_whole_table(  # noqa: PLR0913, PLR0917  # its columns
         assert found.registry.rows == ({} if kept is None else {"x": kept})
     else:
         assert found.registry.rows == {"x": row(NEW)}
+
+
+@pytest.mark.parametrize("force", [False, True], ids=["", "force"])
+@pytest.mark.parametrize(
+    ("links_to", "wanted", "kept", "disk", "result", "forced", "kind"),
+    [(FIRST, *line) for line in LINKING] + [(None, *line) for line in COPYING],
+)
+def test_the_table_beside_other_target_directories(  # noqa: PLR0913, PLR0917  # its columns
+    links_to: str | None,
+    wanted: Lockfile,
+    kept: Row | ForeignRow | None,
+    disk: Disk,
+    result: str,
+    forced: str,
+    kind: str,
+    *,
+    force: bool,
+) -> None:
+    beside = replace(state(kept, disk), others=(FIRST, THIRD), links_to=links_to)
+    found = made(wanted, beside, force=force)
+    assert does(found) == (forced if force else result)
+    assert kind in {one.kind.value for one in found.drift} if kind else not found.drift
+    for change in found.changes:
+        writes = change.action in {Action.ADD, Action.UPDATE}
+        assert change.link == (f"{links_to}/x" if links_to and writes else None)
+    if not found.problems and wanted.skills:
+        # What is there then is what is wanted, and nothing more has to be done.
+        then = Linked(f"{links_to}/x") if links_to else directory(NEW)
+        again = made(wanted, replace(beside, registry=found.registry, disk={"x": then}))
+        assert (again.changes, again.problems, again.drift) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    ("kept", "disk", "message"),
+    [
+        (NO_ROW, RIGHT, "is a symbolic link that skillsync did not write"),
+        (row(NEW), ALMOST[0], "is a symbolic link, where skillsync wrote a link"),
+        (row(NEW), FILE, "is a file, where skillsync wrote a link"),
+        (row(NEW), directory(OWN), "was changed since skillsync wrote it: a"),
+        (row(OLD), USED, "holds .venv, which has no place behind a link"),
+    ],
+)
+def test_a_refusal_where_a_link_has_to_be_says_what_is_there(kept: Row | None, disk: Disk, message: str) -> None:
+    (problem,) = made(LOCKED, replace(state(kept, disk), others=(FIRST,), links_to=FIRST)).problems
+    assert problem.message == f"{TARGET}/x {message}"
+
+
+@pytest.mark.parametrize(
+    ("disk", "files"),
+    [
+        (ABSENT, FileChanges()),
+        (directory(NEW), FileChanges()),
+        (directory(OLD), FileChanges(changed=("a",))),
+        (directory({"b": "mine"}), FileChanges(added=("a",), removed=("b",))),
+        (Linked("x"), FileChanges()),
+    ],
+)
+def test_a_link_changes_what_an_agent_finds_there(disk: Disk, files: FileChanges) -> None:
+    beside = replace(state(row(NEW), disk), others=(FIRST,), links_to=FIRST)
+    (change,) = made(LOCKED, beside, force=True).changes
+    assert change.files == files
+    assert change.before == (disk.snapshot.hash if isinstance(disk, Directory) else None)
 
 
 @pytest.mark.parametrize(("wanted", "kept", "disk", "result"), [line[:4] for line in TABLE])

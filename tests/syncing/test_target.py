@@ -15,7 +15,7 @@ from skillsync.errors import Code, Problem, Severity, SkillsyncError
 from skillsync.hashing import Link
 from skillsync.locking.lockfile import Lockfile
 from skillsync.syncing import plan, state, target
-from skillsync.syncing.plan import Absent, Directory, Other, State, Twin
+from skillsync.syncing.plan import Absent, Directory, Linked, Other, State, Twin
 from skillsync.syncing.registry import Registry
 from skillsync.syncing.state import glance, notes, read_gitignore, read_settled, read_state
 from skillsync.syncing.target import Target, locate
@@ -291,7 +291,7 @@ def test_every_entry_that_the_lock_or_the_registry_speaks_of_is_read(setup: Inst
         "file": Other("a file"),
         "gone": Directory(builders.walked(setup.installed / "gone")),
         "held": Other("neither a file nor a directory"),
-        "link": Other("a symbolic link"),
+        "link": Linked("same"),
         "lost": Absent(),
         "same": Directory(builders.walked(setup.installed / "same")),
     }
