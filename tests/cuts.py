@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,8 +126,21 @@ class Kill(Cut):
 class Busy:
     """A target directory in which everything that can be done has to be done, again and again from the start."""
 
+    ACTIONS = frozenset(Action)
+
     def __init__(self, root: Path) -> None:
         self.start = Installation(root / "start")
+        self._lay_out()
+        self._root = root
+        self.before = projects.content(self.start.installed, times=True)
+        done = self.again()
+        self.work = Cut()
+        assert self.work.run(done) is None
+        assert {change.action for change in self.start.plan().changes} == self.ACTIONS
+        self.after = projects.content(done.installed)
+
+    def _lay_out(self) -> None:
+        """Lay out what is there before the run, and ship what is wanted then."""
         for name in ("gone", "lost", "row", "script", "used"):
             self.start.ship(name, {"run": "#!/bin/sh\n", "sub/f": f"1 {name}"})
         lay(
@@ -145,21 +159,13 @@ class Busy:
         self.start.ship("script", {"run": "#!/bin/sh\n", "sub/f": "1 script"}, version="2.0.0")
         self.start.ship("fresh", {"a/b": "1", "run": "#!/bin/sh\n"})
         (self.start.installed / "script/run").chmod(0o644)
-        self._root = root
-        self.before = projects.content(self.start.installed, times=True)
-        done = self.again()
-        self.work = Cut()
-        assert self.work.run(done) is None
-        assert {change.action for change in self.start.plan().changes} == set(Action)
-        self.after = projects.content(done.installed)
-        self.written = {name: walked(self.start.copy_of(name)).hash for name in self.start.providers}
 
     def again(self) -> Installation:
         """Return a copy of the start, in place of the last one; the providers' copies are the same."""
         shutil.rmtree(self._root / "copy", ignore_errors=True)
         shutil.copytree(self.start.project, self._root / "copy/project", symlinks=True)
         lay(self._root / "copy", {"packages": Link("../start/packages")})
-        return Installation(self._root / "copy", self.start.providers)
+        return replace(self.start, root=self._root / "copy")
 
     def interrupted(self, at: int | str) -> Installation:
         """Return a copy of the start in which a run was killed after a call."""
@@ -183,11 +189,20 @@ class Busy:
 
     def check_whole(self, setup: Installation) -> None:
         """No skill is half there: each is as it was, or as it is to be, or absent."""
-        for name in {*self.written, "gone"}:
-            if (setup.installed / name).exists():
-                was = self.start.installed / name
-                either = {self.written.get(name), walked(was).hash if was.exists() else None}
-                assert walked(setup.installed / name).hash in either, name
+        for name in {*self.start.providers, "gone"}:
+            found = self._skill(setup.installed / name)
+            wanted = None if name not in self.start.providers else self._wanted(name)
+            assert found in {None, wanted, self._skill(self.start.installed / name)}, name
+
+    def _wanted(self, name: str) -> str | None:
+        return walked(self.start.copy_of(name)).hash
+
+    @staticmethod
+    def _skill(path: Path) -> str | None:
+        """Return the hash of what is there, the text of a link; None for nothing."""
+        if path.is_symlink():
+            return os.readlink(path)
+        return walked(path).hash if path.exists() else None
 
     def check_done(self, setup: Installation) -> None:
         """The next run brings everything to the end, and the one after that has nothing to do."""
@@ -195,6 +210,43 @@ class Busy:
         assert projects.content(setup.installed) == self.after
         assert setup.plan().changes == ()
         self.check_mine(setup)
+
+
+class BusyLinks(Busy):
+    """The same where links have to be: in place of copies and of links to another target directory, too."""
+
+    ACTIONS = frozenset(Action) - {Action.REPAIR}
+    IS_WANTED = True
+
+    def _lay_out(self) -> None:
+        self.start.others = (".first/skills", ".third/skills")
+        self.start.link = True
+        for name in ("copied", "gone", "lost", "moved", "noted", "row"):
+            self.start.ship(name, {"sub/f": f"1 {name}"})
+        lay(self.start.installed, {"mine/SKILL.md": "m", "README.md": "r", "link": Link("mine")})
+        self.start.sync()
+        for name in ("copied", "noted"):
+            take_away(self.start.installed / name)
+            shutil.copytree(self.start.copy_of(name), self.start.installed / name)
+        take_away(self.start.installed / "moved")
+        lay(self.start.installed, {"moved": Link("../../.third/skills/moved")})
+        for name in ("gone", "lost"):
+            self.start.drop(name)
+        take_away(self.start.installed / "lost")
+        self.start.ship("copied", {"f": "2"}, version="2.0.0")
+        for name in ("noted", "row"):
+            self.start.ship(name, {"sub/f": f"1 {name}"}, version="2.0.0")
+        self.start.ship("fresh", {"a/b": "1"})
+        self.start.link = self.IS_WANTED
+
+    def _wanted(self, name: str) -> str | None:
+        return f"../../.first/skills/{name}" if self.IS_WANTED else super()._wanted(name)
+
+
+class BusyCopies(BusyLinks):
+    """The way back: copies have to be where links are."""
+
+    IS_WANTED = False
 
 
 def recovered(setup: Installation) -> None:
@@ -227,18 +279,19 @@ def main(root: Path, every: int) -> None:
     """
     with pytest.MonkeyPatch.context() as patch:
         without_waiting_for_the_disk(patch)
-        busy = Busy(root)
-        syncs = list(busy.work.changes)
-        for number in syncs:
-            _kill(busy, busy.again(), Cut.run, number)
-        recoveries = 0
-        for turn in busy.turns[::every]:
-            whole = Cut()
-            whole.recover(busy.interrupted(turn))
-            for number in whole.changes:
-                _kill(busy, busy.interrupted(turn), Cut.recover, number)
-                recoveries += 1
-    sys.stdout.write(f"{len(syncs)} syncs and {recoveries} recoveries were killed\n")
+        syncs = recoveries = 0
+        for kind in (Busy, BusyLinks, BusyCopies):
+            busy = kind(root / kind.__name__)
+            for number in busy.work.changes:
+                _kill(busy, busy.again(), Cut.run, number)
+                syncs += 1
+            for turn in busy.turns[::every]:
+                whole = Cut()
+                whole.recover(busy.interrupted(turn))
+                for number in whole.changes:
+                    _kill(busy, busy.interrupted(turn), Cut.recover, number)
+                    recoveries += 1
+    sys.stdout.write(f"{syncs} syncs and {recoveries} recoveries were killed\n")
 
 
 if __name__ == "__main__":

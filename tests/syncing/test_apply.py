@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import projects
 import pytest
 from builders import FIFO, Executable, Installation, Meddled, lay, take_away, walked
-from cuts import Busy, Cut, Killed, recovered
+from cuts import Busy, BusyCopies, BusyLinks, Cut, Killed, recovered
 
 from skillsync import filesystem
 from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
@@ -1038,19 +1038,24 @@ def busy(tmp_path: Path) -> Busy:
     return Busy(tmp_path)
 
 
+KINDS = pytest.mark.parametrize("kind", [Busy, BusyLinks, BusyCopies])
+
+
+@KINDS
 @pytest.mark.parametrize(
     ("error", "after", "calls"),
     [
         (OSError, False, Cut.CALLS),
         (OSError, True, Cut.CHANGES),
-        (KeyboardInterrupt, False, frozenset({"rename", "fchmod"})),
+        (KeyboardInterrupt, False, frozenset({"rename", "link", "unlink", "fchmod"})),
         (KeyboardInterrupt, True, Cut.CHANGES | {"open"}),
     ],
     ids=["failure", "failure-after", "interruption-before", "interruption-after"],
 )
 def test_whatever_ends_a_run_leaves_all_as_it_was_or_done(
-    busy: Busy, error: type[BaseException], calls: frozenset[str], *, after: bool
+    kind: type[Busy], error: type[BaseException], calls: frozenset[str], tmp_path: Path, *, after: bool
 ) -> None:
+    busy = kind(tmp_path)
     setup = busy.again()
     descriptors = len(os.listdir("/dev/fd"))
     for number, call in enumerate(busy.work.made):
@@ -1069,8 +1074,12 @@ def test_whatever_ends_a_run_leaves_all_as_it_was_or_done(
         assert len(os.listdir("/dev/fd")) == descriptors, where
 
 
+@KINDS
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_run_that_is_killed_at_any_change_is_brought_to_its_end_by_the_next(busy: Busy, *, after: bool) -> None:
+def test_a_run_that_is_killed_at_any_change_is_brought_to_its_end_by_the_next(
+    kind: type[Busy], tmp_path: Path, *, after: bool
+) -> None:
+    busy = kind(tmp_path)
     for number, call in enumerate(busy.work.made):
         if call.split()[0] in Cut.CHANGES:
             setup = busy.again()
