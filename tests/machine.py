@@ -115,6 +115,24 @@ def disk(path: Path, *, size: str = "1m", files: int = 1000) -> Iterator[Disk]:
         subprocess.run(("umount", str(path)), check=True)
 
 
+@contextmanager
+def without_links(path: Path, image: Path) -> Iterator[None]:
+    """Mount a file system that has no symbolic links at a path: FAT, in an image file."""
+    if os.geteuid() != 0 or sys.platform != "linux" or shutil.which("mkfs.vfat") is None:
+        pytest.skip("left out: only root can mount a file system without links, on Linux with dosfstools")
+    with image.open("wb") as file:
+        file.truncate(1 << 20)
+    subprocess.run(("mkfs.vfat", str(image)), check=True, capture_output=True)
+    try:
+        _mount("-t", "vfat", "-o", "loop", str(image), str(path))
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"left out: nothing can be mounted here: {error}")
+    try:
+        yield
+    finally:
+        subprocess.run(("umount", str(path)), check=True)
+
+
 def _mount(*arguments: str) -> None:
     subprocess.run(("mount", *arguments), check=True, capture_output=True)
 

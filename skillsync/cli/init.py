@@ -6,6 +6,7 @@ Invariants: writes the manifest and nothing else, and never over one that is the
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -14,8 +15,9 @@ from skillsync import filesystem
 from skillsync.cli import report
 from skillsync.cli.report import Report
 from skillsync.cli.survey import survey
-from skillsync.errors import Code, Problem, Severity, SkillsyncError
-from skillsync.locking.manifest import FILE_NAME, Manifest
+from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
+from skillsync.locking.manifest import DEFAULT_TARGET, FILE_NAME, Manifest
+from skillsync.syncing.target import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +33,23 @@ HEADER = """\
 version = 1
 """
 
+# Directories of agents that read skills there, and don't read .agents/skills: there, each skill would be found twice.
+AGENTS = (
+    ".augment",
+    ".claude",
+    ".continue",
+    ".crush",
+    ".goose",
+    ".junie",
+    ".kiro",
+    ".openhands",
+    ".pi",
+    ".qwen",
+    ".roo",
+    ".trae",
+    ".windsurf",
+)
+
 
 def run(project: Project) -> Report:
     """Write a manifest that admits every provider that is installed."""
@@ -42,11 +61,16 @@ def run(project: Project) -> Report:
     if not found.environments:
         raise SkillsyncError(*found.problems)
     providers = [candidate for candidate in found.candidates if candidate.provider.skills]
-    text = "".join([HEADER, *(f"\n{line}" for line in _tables(providers)), "\n"])
+    further = list(_further(project.root))
+    text = "".join([HEADER, *_targets(further), *(f"\n{line}" for line in _tables(providers)), "\n"])
     filesystem.replace_file(f"{project.root}/{FILE_NAME}", text.encode())
     return Report(
         lines=[
             *report.environment_lines(found.environments),
+            *(
+                f"{FILE_NAME} offers {one} as a further target: uncomment `targets` to install there too"
+                for one in further
+            ),
             f"wrote {FILE_NAME}: {report.counted(len(providers), 'provider')}; read it, then run `skillsync lock`",
         ],
         data={
@@ -56,6 +80,23 @@ def run(project: Project) -> Report:
         # What is wrong with the packages stands in the way of `lock`; the manifest is where it is settled.
         problems=tuple(replace(problem, severity=Severity.WARNING) for problem in found.problems),
     )
+
+
+def _further(root: str) -> Iterator[str]:
+    """Yield the target directories whose parent is there; none that leads out of the project, or to the first one."""
+    for name in AGENTS:
+        with suppress(SkillsyncError, UnreadableError):
+            place = f"{name}/skills"
+            if filesystem.is_directory(f"{root}/{name}") and locate(root, (DEFAULT_TARGET, place), outside=False)[1:]:
+                yield place
+
+
+def _targets(further: Sequence[str]) -> Iterator[str]:
+    """Yield the lines that offer further target directories, as comments: what installs there says a person."""
+    if further:
+        yield "\n# Agents that have a directory here, and read no other. To install there too, uncomment:\n"
+        yield f"# targets = {json.dumps([DEFAULT_TARGET, *further])}\n"
+        yield f"# link = true   # there, links to the skills in {DEFAULT_TARGET}, in place of copies\n"
 
 
 def _tables(providers: Sequence[Candidate]) -> Iterator[str]:

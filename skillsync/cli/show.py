@@ -83,24 +83,33 @@ class _Place:
     skill: str
     change: Change | None
     refusal: Problem | None
+    link: str | None  # the text of the link that has to be there, None where a copy has to
 
     @property
     def words(self) -> str:
         """It, for people."""
         if self.refusal:
             return f"refused as {self.refusal.code.value}: {self.refusal.message}"
-        return f"`skillsync sync` would {self.change.action.value} it" if self.change else "as it is locked"
+        words = f"`skillsync sync` would {self.change.action.value} it" if self.change else "as it is locked"
+        return words if self.link is None else f"{words}, a link to {self.link}"
 
 
 def _in_targets(project: Project, skills: AbstractSet[str]) -> Iterator[_Place]:
     """Yield the state of the locked ones of some skills in each target directory."""
     lock = load_lock(project) or Lockfile()
     for place in targets(project, load_manifest(project)) if skills & lock.skills.keys() else ():
-        made = plan.make(place.name, lock, read_settled(place, lock), force=False)
+        state = read_settled(place, lock)
+        made = plan.make(place.name, lock, state, force=False)
         changes = {change.skill: change for change in made.changes}
         refusals = {problem.skill: problem for problem in made.problems}
         for name in sorted(skills & lock.skills.keys()):
-            yield _Place(target=place.name, skill=name, change=changes.get(name), refusal=refusals.get(name))
+            yield _Place(
+                target=place.name,
+                skill=name,
+                change=changes.get(name),
+                refusal=refusals.get(name),
+                link=state.links(name).wanted,
+            )
 
 
 def _unknown(name: str, shelves: Sequence[Shelf]) -> Problem:
@@ -209,6 +218,7 @@ def _json(shelf: Shelf, row: Row, copy: _Copy | None, places: Sequence[_Place]) 
                 "target": place.target,
                 "action": place.change.action.value if place.change else None,
                 "refused": place.refusal.code.value if place.refusal else None,
+                "link": place.link,
             }
             for place in places
             if row.hash and place.skill == row.name

@@ -103,3 +103,40 @@ def test_its_json_names_what_it_admits(project: Project) -> None:
         "providers": ["gem:a.b", "gem:sus"],
         "problems": [],
     }
+
+
+def test_it_offers_the_directories_of_agents_that_are_there(project: Project) -> None:
+    for name in (".claude", ".roo", ".github", ".agents", ".vscode"):
+        (project.root / name).mkdir()
+    (project.root / ".kiro").write_text("a file")
+    result = project.done("init")
+    assert [line.split()[:3] for line in result.out.splitlines()[1:3]] == [
+        [MANIFEST, "offers", ".claude/skills"],
+        [MANIFEST, "offers", ".roo/skills"],
+    ]
+    text = project.read(MANIFEST)
+    assert '\n# targets = [".agents/skills", ".claude/skills", ".roo/skills"]\n# link = true ' in text
+    # It is an offer: nothing is installed there before a person takes it.
+    project.done("lock")
+    project.done("sync")
+    assert not (project.root / ".claude/skills").exists()
+    project.manifest(text.replace("# targets", "targets").replace("# link", "link")).done("sync")
+    assert (project.root / ".claude/skills/testing").is_symlink()
+    assert (project.root / ".roo/skills/testing/SKILL.md").is_file()
+    project.done("verify")
+
+
+def test_it_offers_no_target_where_no_agent_has_a_directory(project: Project) -> None:
+    project.done("init")
+    assert "targets" not in project.read(MANIFEST)
+
+
+def test_what_could_be_no_further_target_is_not_offered(project: Project, tmp_path: Path) -> None:
+    (project.root / ".agents").mkdir()
+    (tmp_path / "out").mkdir()
+    # One target with the first; out of the project; and one that can be had.
+    for name, leads_to in ((".claude", ".agents"), (".roo", "../out"), (".kiro", "config")):
+        (project.root / name).symlink_to(leads_to)
+    (project.root / "config").mkdir()
+    project.done("init")
+    assert '# targets = [".agents/skills", ".kiro/skills"]\n' in project.read(MANIFEST)
