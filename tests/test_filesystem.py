@@ -382,6 +382,44 @@ def test_what_is_written_is_written_whole(root: Path, fd: int, monkeypatch: pyte
     assert (root / "empty").read_bytes() == b""
 
 
+NO_SECOND_NAMES = {"link": failing(errno.EPERM)}
+
+
+@pytest.mark.parametrize("calls", [{}, NO_SECOND_NAMES], ids=["", "no-hard-links"])
+@pytest.mark.parametrize("piece", ["mine", Link("mine"), None, FIFO], ids=["file", "link", "directory", "fifo"])
+def test_a_link_replaces_nothing(
+    root: Path, fd: int, monkeypatch: pytest.MonkeyPatch, piece: Piece, calls: dict[str, Any]
+) -> None:
+    lay(root, {"staged": Link("nowhere"), "taken": piece})
+    monkeypatch.setattr(filesystem, "os", Meddled(**calls))
+    number, other = filesystem.inode_of("staged", fd), filesystem.inode_of("taken", fd)
+    with pytest.raises(FileExistsError):
+        filesystem.place("staged", "taken", from_fd=fd, to_fd=fd)
+    assert (filesystem.inode_of("staged", fd), filesystem.inode_of("taken", fd)) == (number, other)
+    filesystem.place("staged", "free", from_fd=fd, to_fd=fd)
+    assert filesystem.inode_of("free", fd) == number
+    assert filesystem.read_link("free", fd) == "nowhere"
+    assert sorted(os.listdir(fd)) == ["free", "taken"]
+
+
+def test_a_link_that_the_system_does_not_let_be_moved_stays(
+    root: Path, fd: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay(root, {"staged": Link("nowhere")})
+    monkeypatch.setattr(filesystem, "os", Meddled(link=failing(errno.ENOSPC)))
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        filesystem.place("staged", "free", from_fd=fd, to_fd=fd)
+    assert os.listdir(fd) == ["staged"]
+
+
+def test_what_is_no_link_is_moved_as_it_is(root: Path, fd: int) -> None:
+    lay(root, {"d/f": "f", "taken/mine": "m"})
+    with pytest.raises(OSError, match=os.strerror(errno.ENOTEMPTY)):
+        filesystem.place("d", "taken", from_fd=fd, to_fd=fd)
+    filesystem.place("d", "free", from_fd=fd, to_fd=fd)
+    assert sorted(os.listdir(fd)) == ["free", "taken"]
+
+
 def test_a_tree_is_removed_without_following_a_link(root: Path, fd: int) -> None:
     lay(root, {"kept/f": "k", "gone/a/b/c/f": "", "gone/l": Link("../kept"), "gone/f": Link("../kept/f")})
     lay(root, {"gone/fifo": FIFO, "gone/a/out": Link("/"), "gone/empty": None})

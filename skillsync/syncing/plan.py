@@ -424,6 +424,8 @@ class _Facts:
         )
 
     def _what_changed(self) -> str:
+        if isinstance(self.disk, Linked) and self.link:
+            return f"is a symbolic link to {self.disk.text}, where skillsync wrote another"
         if isinstance(self.disk, Other | Linked):
             return f"is {self._what}, where skillsync wrote {'a link' if self.link else 'a directory'}"
         if isinstance(self.disk, Directory) and self.disk.snapshot.runtime and not self.skill:

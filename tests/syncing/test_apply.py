@@ -435,10 +435,10 @@ def test_bytes_that_are_no_text_stay_too(setup: Installation) -> None:
 # Several target directories
 
 
-def in_both(setup: Installation, lock: Lockfile) -> tuple[list[Work], list[int]]:
+def in_both(setup: Installation, lock: Lockfile, *, link: bool = False) -> tuple[list[Work], list[int]]:
     from skillsync.syncing import plan, target
 
-    places = target.locate(str(setup.project), (SKILLS, ".claude/skills"), outside=False)
+    places = target.locate(str(setup.project), (SKILLS, ".claude/skills"), outside=False, link=link)
     works, fds = [], []
     for place in places:
         lay(Path(place.real), {})
@@ -814,6 +814,108 @@ def test_what_an_overlay_file_system_can_not_move_has_a_way_on(
     assert problem.code is Code.IO
     assert problem.message.endswith(f"{name}: Invalid cross-device link")
     assert f"cp -a {SKILLS} {SKILLS}.copy && rm -r {SKILLS} && mv {SKILLS}.copy {SKILLS}" in (problem.hint or "")
+
+
+# Links in place of copies
+
+
+FIRST = ".first/skills"
+
+
+@pytest.fixture
+def linking(tmp_path: Path) -> Installation:
+    """Return a target directory that links to another one, with one link in it."""
+    setup = Installation(tmp_path, others=(FIRST,), link=True)
+    setup.ship("x", {"f": "1"})
+    setup.sync()
+    assert os.readlink(setup.installed / "x") == f"../../{FIRST}/x"
+    return setup
+
+
+@pytest.mark.parametrize("piece", ["mine", Link("mine"), FIFO, None], ids=["file", "link", "fifo", "directory"])
+def test_what_comes_into_the_place_of_a_link_while_a_run_is_at_work_stays(
+    linking: Installation, monkeypatch: pytest.MonkeyPatch, piece: Piece
+) -> None:
+    for name in ("a", "y"):
+        linking.ship(name, {})
+    meanwhile(monkeypatch, lambda: lay(linking.installed, {"y": piece}))
+    with pytest.raises(SkillsyncError) as caught:
+        linking.sync()
+    assert [(one.code, one.path) for one in caught.value.problems] == [(Code.MODIFIED, f"{SKILLS}/y")]
+    assert not (linking.installed / "y").is_symlink() or os.readlink(linking.installed / "y") == "mine"
+    assert sorted(os.listdir(linking.installed)) == [registry.FILE_NAME, "x", "y"]
+    assert [problem.code for problem in refused(linking)] == [Code.UNMANAGED]
+
+
+@pytest.mark.parametrize("locked", [True, False], ids=["update", "remove"])
+def test_a_link_that_was_changed_since_the_plan_was_made_is_put_back(
+    linking: Installation, monkeypatch: pytest.MonkeyPatch, *, locked: bool
+) -> None:
+    linking.link = False
+    if not locked:
+        linking.drop("x")
+
+    def change() -> None:
+        take_away(linking.installed / "x")
+        lay(linking.installed, {"x": Link("../mine")})
+
+    meanwhile(monkeypatch, change)
+    with pytest.raises(SkillsyncError) as caught:
+        linking.sync()
+    assert [(one.code, one.path) for one in caught.value.problems] == [(Code.MODIFIED, f"{SKILLS}/x")]
+    assert os.readlink(linking.installed / "x") == "../mine"
+    assert not (linking.installed / STAGING).exists()
+
+
+def test_what_somebody_puts_where_a_link_was_is_not_replaced_when_the_link_comes_back(
+    linking: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linking.link = False
+    meanwhile(monkeypatch, lambda: lay(linking.installed, {"x": "mine"}), at="new-x")
+    with pytest.raises(SkillsyncError) as caught:
+        linking.sync()
+    assert [one.code for one in caught.value.problems] == [Code.IO]
+    with pytest.raises(SkillsyncError) as caught:
+        linking.sync()
+    assert [(one.code, one.path) for one in caught.value.problems] == [(Code.MODIFIED, f"{SKILLS}/x")]
+    assert (linking.installed / "x").read_text() == "mine"
+    assert not (linking.installed / STAGING).exists()
+
+
+def test_where_nothing_can_have_two_names_links_are_made_all_the_same(
+    linking: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linking.ship("y", {})
+    monkeypatch.setattr(filesystem, "os", refusing("link", "new-y", errno.EPERM))
+    linking.sync()
+    assert os.readlink(linking.installed / "y") == f"../../{FIRST}/y"
+    assert actions(linking.plan()) == []
+
+
+def test_links_are_made_only_when_what_they_lead_to_is_there(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.ship("x", {"f": "1"})
+    lock = setup.lock()
+    works, fds = in_both(setup, lock, link=True)
+    assert [work.plan.links for work in works] == [False, True]
+    monkeypatch.setattr(filesystem, "os", refusing("rename", "new-x"))
+    with pytest.raises(PermissionError):
+        apply(works, lock, setup.sources)
+    monkeypatch.undo()
+    assert projects.content(setup.project).keys() == {".agents", SKILLS, ".claude", ".claude/skills"}
+    seen: list[bool] = []
+
+    def link(*arguments: Any, **options: Any) -> None:  # noqa: ANN401  # as `os.link` takes them
+        seen.append((setup.installed / "x/f").exists())
+        os.link(*arguments, **options)
+
+    monkeypatch.setattr(filesystem, "os", Meddled(link=link))
+    apply(works, lock, setup.sources)
+    assert seen == [True]
+    assert (setup.project / ".claude/skills/x/f").read_text() == "1"
+    for fd in fds:
+        os.close(fd)
 
 
 # What the system refuses

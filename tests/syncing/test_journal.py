@@ -83,6 +83,7 @@ steps = st.builds(
     new=st.none() | strategies.hashes,
     inode=st.integers(0, 2**64),
     old_inode=st.integers(0, 2**64),
+    link=st.none() | st.text(st.characters(exclude_categories=["Cs"])),
 )
 
 
@@ -93,7 +94,7 @@ def test_a_journal_is_read_as_it_was_written(found: tuple[Step, ...], to_come: R
 
 def document(**changes: object) -> bytes:
     """Return a journal of one step, with some of it changed; None takes a key away."""
-    step = {"skill": "testing", "old": OLD, "new": NEW, "inode": 7, "old_inode": 8}
+    step = {"skill": "testing", "old": OLD, "new": NEW, "inode": 7, "old_inode": 8, "link": None}
     step |= {key: value for key, value in changes.items() if key in step}
     whole = {"version": 1, "steps": [step], "registry": "version: 1\nskills: {}\n"}
     whole |= {key: value for key, value in changes.items() if key in whole}
@@ -134,6 +135,8 @@ def test_text_that_is_no_journal_is_malformed(content: bytes, reason: str) -> No
         (document(inode=7.0), r"steps\[0\].inode"),
         (document(old_inode=None), r"steps\[0\].old_inode"),
         (document(skill="\ud800"), r"steps\[0\].skill"),
+        (document(link=1), r"steps\[0\].link"),
+        (document(link=["../x"]), r"steps\[0\].link"),
         (
             document(steps=[{"skill": "x", "old": None, "new": OLD, "inode": 7, "old_inode": old} for old in (7, 8)]),
             r"steps\[1\].skill",

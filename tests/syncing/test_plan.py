@@ -259,7 +259,7 @@ def test_the_table_beside_other_target_directories(  # noqa: PLR0913, PLR0917  #
     ("kept", "disk", "message"),
     [
         (NO_ROW, RIGHT, "is a symbolic link that skillsync did not write"),
-        (row(NEW), ALMOST[0], "is a symbolic link, where skillsync wrote a link"),
+        (row(NEW), ALMOST[0], f"is a symbolic link to {FIRST}/y, where skillsync wrote another"),
         (row(NEW), FILE, "is a file, where skillsync wrote a link"),
         (row(NEW), directory(OWN), "was changed since skillsync wrote it: a"),
         (row(OLD), USED, "holds .venv, which has no place behind a link"),

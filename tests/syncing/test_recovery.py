@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import cuts
 import pytest
 from builders import FIFO, Installation, lay, take_away, walked
-from cuts import Busy, Cut, Killed, recovered
+from cuts import Busy, BusyCopies, BusyLinks, Cut, Killed, recovered
 from projects import SKILLS, Project, content
 
 from skillsync import filesystem
@@ -257,6 +257,30 @@ def test_a_file_that_came_into_a_skill_s_place_and_was_moved_aside_is_never_remo
     missed(setup, "testing")
 
 
+@pytest.mark.parametrize("piece", ["a file", Link("../mine")], ids=["file", "link"])
+def test_what_came_into_a_link_s_place_and_was_moved_aside_is_never_removed(setup: Installation, piece: Piece) -> None:
+    # The run meant to replace something without a hash, and another thing was there by then.
+    plant(setup, [Step(skill="testing", old=None, new=None, inode=0, old_inode=1)], None, **{"old-testing": piece})
+    missed(setup, "testing")
+
+
+@pytest.mark.parametrize("text", ["../../.first/skills/fresh", "../mine"])
+def test_a_link_gives_no_right_but_by_its_own_number_and_text(setup: Installation, text: str) -> None:
+    lay(setup.installed, {"fresh": Link(text)})
+    number = os.lstat(setup.installed / "fresh").st_ino
+    wanted = "../../.first/skills/fresh"
+    row = Row(ecosystem="gem", package="sus", version="1.0.0", hash=NOWHERE)
+    for inode, link in ((number + 1, wanted), (number, None), (number, "../other"), (0, wanted)):
+        plant(setup, [Step(skill="fresh", old=None, new=NOWHERE, inode=inode, link=link)], {"fresh": row})
+        recovered(setup)
+        assert "fresh" not in registry.parse((setup.installed / registry.FILE_NAME).read_bytes()).rows
+        assert os.readlink(setup.installed / "fresh") == text
+    plant(setup, [Step(skill="fresh", old=None, new=NOWHERE, inode=number, link=wanted)], {"fresh": row})
+    recovered(setup)
+    is_adopted = "fresh" in registry.parse((setup.installed / registry.FILE_NAME).read_bytes()).rows
+    assert is_adopted is (text == wanted)
+
+
 def test_what_was_made_inside_goes_into_an_owned_directory(setup: Installation) -> None:
     moved_aside(setup, "testing", {".venv/lib": "l", "a/.git/HEAD": "h"})
     recovered(setup)
@@ -488,6 +512,19 @@ def test_a_recovery_that_is_cut_off_is_done_by_the_next_run(
             seen.append(left)
             setup = busy.interrupted(turn)
     busy.check_done(setup)
+
+
+@pytest.mark.parametrize("kind", [BusyLinks, BusyCopies])
+def test_a_recovery_of_links_that_is_killed_is_done_by_the_next_run(kind: type[Busy], tmp_path: Path) -> None:
+    busy = kind(tmp_path)
+    for turn in busy.turns[:: len(busy.turns) // 4]:
+        whole = Cut()
+        assert whole.recover(busy.interrupted(turn)) is None
+        for at in whole.changes:
+            setup = busy.interrupted(turn)
+            assert isinstance(Cut(at, Killed).recover(setup), Killed)
+            busy.check_whole(setup)
+            busy.check_done(setup)
 
 
 def test_processes_that_are_killed_at_each_change_leave_nothing_to_mend(tmp_path: Path) -> None:
