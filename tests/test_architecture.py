@@ -156,3 +156,11 @@ def test_only_a_page_costs_the_library_that_renders_it(tmp_path: Path) -> None:
     diff = ("diff", "--project", str(project.root))
     assert "jinja2" not in loaded(*diff)
     assert "jinja2" in loaded(*diff, "--html", "-")
+
+
+def test_a_form_is_loaded_by_who_asked_for_it_and_nobody_else(tmp_path: Path) -> None:
+    forms = {f"skillsync.cli.{name}" for name in ("findings", "github", "sarif", "junit")}
+    arguments = ("verify", "--project", str(tmp_path))
+    assert not loaded(*arguments) & forms
+    assert not loaded(*arguments, "--format", "json") & forms
+    assert loaded(*arguments, "--format", "sarif") & forms == {"skillsync.cli.findings", "skillsync.cli.sarif"}
