@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -12,6 +13,11 @@ import pytest
 from projects import LOCK, SKILLS, Project, skill
 
 from skillsync.cli import terminal
+from skillsync.cli.differences import difference
+from skillsync.cli.main import main
+from skillsync.filesystem import open_directory
+from skillsync.locking.changes import Action, Change, FileChanges
+from skillsync.snapshot import Copy, snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -297,7 +303,7 @@ def on_terminal(project: Project, *arguments: str, pager: str, rows: int = 10) -
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(project.root)
-        os.environ |= {"PAGER": pager, "TERM": "xterm", "LINES": str(rows), "COLUMNS": "80"}
+        os.environ |= {"PAGER": pager, "TERM": "xterm", "LINES": str(rows), "COLUMNS": "80", "CI": "1"}
         os.environ.pop("NO_COLOR", None)
 
         os.execv(sys.executable, [sys.executable, "-m", "skillsync", *arguments])  # noqa: S606  # ours
@@ -367,3 +373,68 @@ def test_colour_changes_no_word(project: Project, monkeypatch: pytest.MonkeyPatc
     assert re.sub("\x1b\\[\\d*m", "", painted.out) == plain.out
     assert json.loads(project.run("lock", "--check", "--format", "json").out)["version"] == 1
     assert project.run("show", "nope").err.startswith("\x1b[31merror[skill-not-found]")
+
+
+class _Terminal(io.StringIO):
+    """What a program takes for a terminal. A pager of its own writes to the real standard output."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("pager", "rows", "shown"),
+    [
+        ("sed s/^/paged:/", 2, "paged:one\npaged:two\n"),
+        ("sed s/^/paged:/", 9, None),
+        ("head -n 1", 2, "one\n"),
+        ("no-such-pager", 2, None),
+        ("'unbalanced", 2, None),
+        ("", 2, None),
+    ],
+)
+def test_a_pager_shows_what_is_longer_than_the_screen(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], pager: str, rows: int, shown: str | None
+) -> None:
+    monkeypatch.setenv("LINES", str(rows))
+    for stream, expected in ((_Terminal(), shown), (io.StringIO(), None), (None, None)):
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert terminal.paged(["one", "two"], {**os.environ, "PAGER": pager}) is (expected is not None)
+        assert capfd.readouterr().out == (expected or "")
+
+
+def test_what_the_pager_has_shown_is_not_printed_again(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    project.write({f"{SKILLS}/testing/run": "#!/bin/sh\nmine\n"})
+    monkeypatch.setenv("LINES", "2")
+    monkeypatch.setenv("PAGER", "cat")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys, "stdout", seen := _Terminal())
+    assert main(["diff", "--installed", "--project", str(project.root)]) == 0
+    assert seen.getvalue() == ""
+    assert capfd.readouterr().out.endswith("\n-mine\n+ls\n")
+
+
+def test_a_refusal_is_in_the_summary_too(project: Project) -> None:
+    project.write({f"{SKILLS}/testing/run": "#!/bin/sh\nmine\n"})
+    assert lines(project, "--installed", "--stat") == [
+        f"~ update {SKILLS}/testing (gem:sus 1.0.0)",
+        "! refused as modified: only `skillsync sync --force` does it, and discards what differs",
+        "    run  +1 -1  [script]",
+    ]
+
+
+@pytest.mark.parametrize("now", ["other\n", None])
+def test_a_text_that_changes_while_it_is_compared_is_not_shown(tmp_path: Path, now: str | None) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/a").write_text("one\n")
+    with open_directory(str(tmp_path), "x") as fd:
+        copy = Copy(root=str(tmp_path), path="x", snapshot=snapshot(fd, "x"))
+    change = Change(action=Action.ADD, skill="x", provider="gem:x", version="1", files=FileChanges(added=("a",)))
+    (tmp_path / "x/a").unlink()
+    if now is not None:
+        (tmp_path / "x/a").write_text(now)
+    (file,) = difference(change, {}, copy.snapshot.tree, [copy]).files
+    assert file.new is not None
+    assert (file.new.content, file.new.is_at_hand) == (None, False)

@@ -17,6 +17,8 @@ import tools
 from projects import LOCK, SKILLS, Project, Result
 
 from skillsync.cli import main as command_line
+from skillsync.cli.project import find
+from skillsync.errors import SkillsyncError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -256,6 +258,19 @@ def test_what_is_no_text_on_the_command_line_is_shown_by_number(project: Project
     result = project.process("show", os.fsdecode(b"\xff\x1b[31m"))
     assert (result.code, result.out) == (3, "")
     assert "no provider ships a skill `\\udcff\\x1b[31m`" in result.err
+
+
+def test_a_directory_that_is_gone_is_told_and_needed_by_nobody_who_names_another(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(SkillsyncError) as caught:
+        find(None)
+    assert caught.value.problems[0].message == "the current directory was removed"
+    assert find(str(project.root)) == str(project.root)
 
 
 def test_the_current_directory_may_be_gone(project: Project) -> None:

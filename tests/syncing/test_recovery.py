@@ -244,6 +244,13 @@ def test_without_a_registry_a_planted_journal_installs_nothing(setup: Installati
     missed(setup, "evil")
 
 
+def test_what_was_staged_by_nobody_knows_whom_goes(setup: Installation) -> None:
+    plant(setup, [Step(skill="testing", old=None, new=NOWHERE, inode=1)], None, **{"new-testing/f": "planted"})
+    recovered(setup)
+    assert not (setup.installed / STAGING).exists()
+    assert (setup.installed / "testing/run").exists()
+
+
 def test_what_a_file_manager_leaves_stands_in_nobody_s_way(setup: Installation) -> None:
     setup.ship("testing", {"f": "2"})
     assert isinstance(Cut("rename testing", Killed, after=True).run(setup), Killed)
