@@ -27,6 +27,7 @@ ORDER = (
     "locking",
     "syncing",
     "reviewing",
+    "rendering",
     "cli",
     "__main__",
 )
@@ -66,12 +67,14 @@ PURE = {
     "reviewing.difference",
     "reviewing.lines",
     "reviewing.marks",
-    "cli.findings",
-    "cli.github",
-    "cli.junit",
-    "cli.page",
-    "cli.report",
-    "cli.sarif",
+    "rendering.findings",
+    "rendering.github",
+    "rendering.junit",
+    "rendering.markdown",
+    "rendering.page",
+    "rendering.unified",
+    "rendering.report",
+    "rendering.sarif",
 }
 IMPURE = {"os", "pathlib", "shutil", "subprocess", "tempfile", "skillsync.filesystem", "skillsync.syncing.apply"}
 MODULES = sorted(
@@ -159,8 +162,11 @@ def test_only_a_page_costs_the_library_that_renders_it(tmp_path: Path) -> None:
 
 
 def test_a_form_is_loaded_by_who_asked_for_it_and_nobody_else(tmp_path: Path) -> None:
-    forms = {f"skillsync.cli.{name}" for name in ("findings", "github", "sarif", "junit")}
+    forms = {f"skillsync.rendering.{name}" for name in ("findings", "github", "sarif", "junit")}
     arguments = ("verify", "--project", str(tmp_path))
     assert not loaded(*arguments) & forms
     assert not loaded(*arguments, "--format", "json") & forms
-    assert loaded(*arguments, "--format", "sarif") & forms == {"skillsync.cli.findings", "skillsync.cli.sarif"}
+    assert loaded(*arguments, "--format", "sarif") & forms == {
+        "skillsync.rendering.findings",
+        "skillsync.rendering.sarif",
+    }

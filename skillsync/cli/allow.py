@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
-from skillsync.cli import report
 from skillsync.cli.init import HEADER
 from skillsync.cli.naming import meant, unknown
 from skillsync.cli.project import BrokenLockError, Project, load_lock, read_manifest
-from skillsync.cli.report import Report
 from skillsync.cli.survey import Survey, survey
 from skillsync.discovery import ECOSYSTEMS
 from skillsync.errors import Code, Problem, Severity, SkillsyncError, typed
@@ -22,6 +20,8 @@ from skillsync.locking import allowlist, lockfile
 from skillsync.locking.editing import Meaning, Terms, UneditableError, admitting, meaning
 from skillsync.locking.manifest import FILE_NAME, LIMIT, Manifest, is_pattern, matches, parse, skill_fault
 from skillsync.locking.pins import Pinned, pinned_by
+from skillsync.rendering import report
+from skillsync.rendering.report import Report
 from skillsync.schema import line_fault, size_fault, suggestion
 
 if TYPE_CHECKING:

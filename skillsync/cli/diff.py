@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from skillsync.cli import report
 from skillsync.cli.differences import before_lock, before_sync
 from skillsync.cli.lock import resolved
-from skillsync.cli.markdown import markdown
 from skillsync.cli.project import load_lock, load_manifest, require_lock, targets
-from skillsync.cli.report import Report, counted, printable
-from skillsync.cli.unified import body, stat, unified
 from skillsync.errors import Code, Problem, SkillsyncError
 from skillsync.filesystem import replace_file
 from skillsync.locking import lockfile, manifest
 from skillsync.locking.lockfile import Lockfile
 from skillsync.locking.pins import pinned_by
+from skillsync.rendering import report
+from skillsync.rendering.markdown import markdown
+from skillsync.rendering.report import Report, counted, printable
+from skillsync.rendering.unified import body, stat, unified
 from skillsync.reviewing.marks import marks
 from skillsync.schema import suggestion
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from skillsync.cli.project import Project
-    from skillsync.cli.report import Json
+    from skillsync.rendering.report import Json
     from skillsync.reviewing.difference import FileDifference, SkillDifference
 
 
@@ -126,7 +126,7 @@ def _lines(found: Sequence[SkillDifference], form: Form | Page, *, installed: bo
     nothing = "what is installed is what the lock has" if installed else "the packages ship what the lock has"
     title = "Skills: what `skillsync sync` will change" if installed else "Skills: what `skillsync lock` will pin"
     if isinstance(form, Page):
-        from skillsync.cli.page import page
+        from skillsync.rendering.page import page
 
         plain = title.replace("`", "")
         return page(found, title=plain, nothing=f"No differences: {nothing}.", command=command).split("\n")

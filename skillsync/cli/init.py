@@ -12,11 +12,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
-from skillsync.cli import report
-from skillsync.cli.report import Report
 from skillsync.cli.survey import survey
 from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
 from skillsync.locking.manifest import DEFAULT_TARGET, FILE_NAME, Manifest
+from skillsync.rendering import report
+from skillsync.rendering.report import Report
 from skillsync.syncing.target import locate
 
 if TYPE_CHECKING:

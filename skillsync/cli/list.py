@@ -9,11 +9,11 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
-from skillsync.cli import report
 from skillsync.cli.overview import overview
-from skillsync.cli.report import Report
 from skillsync.errors import typed
 from skillsync.locking.manifest import FILE_NAME
+from skillsync.rendering import report
+from skillsync.rendering.report import Report
 from skillsync.syncing.status import Status
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from skillsync.cli.overview import Row, Shelf
     from skillsync.cli.project import Project
-    from skillsync.cli.report import Json
+    from skillsync.rendering.report import Json
 
 
 def run(project: Project, *, verify: bool, width: int | None = None) -> Report:

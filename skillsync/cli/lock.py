@@ -9,17 +9,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
-from skillsync.cli import report
 from skillsync.cli.differences import before_lock
 from skillsync.cli.naming import meant, unknown
 from skillsync.cli.project import BrokenLockError, Project, load_lock, load_manifest, targets
-from skillsync.cli.report import Report
 from skillsync.cli.survey import Survey, judged_alone, read_environments, read_skills, seen, survey
 from skillsync.discovery import ECOSYSTEMS, distributions
 from skillsync.errors import Code, Problem, Severity, SkillsyncError
 from skillsync.locking.lockfile import FILE_NAME, Lockfile, dump, fault
 from skillsync.locking.pins import Pinned, pinned_by
 from skillsync.locking.resolver import Resolution, carried, resolve
+from skillsync.rendering import report
+from skillsync.rendering.report import Report
 from skillsync.reviewing.marks import marks
 from skillsync.syncing import target
 from skillsync.syncing.registry import Row

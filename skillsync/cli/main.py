@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from skillsync.cli.project import Project
-    from skillsync.cli.report import Report
+    from skillsync.rendering.report import Report
 
 # What programs read: each is the whole of what is printed.
 _FORMS = ("json", "github", "sarif", "junit")
@@ -149,7 +149,7 @@ def _deny(options: argparse.Namespace, project: Project) -> Report:
 
 def _list(options: argparse.Namespace, project: Project) -> Report:
     from skillsync.cli.list import run
-    from skillsync.cli.terminal import width
+    from skillsync.rendering.terminal import width
 
     return run(project, verify=options.verify, width=width(sys.stdout))
 
@@ -193,8 +193,8 @@ def _verify(options: argparse.Namespace, project: Project) -> Report:
 
 
 def _wait(target: str) -> None:
-    from skillsync.cli import progress
-    from skillsync.cli.report import printable
+    from skillsync.rendering import progress
+    from skillsync.rendering.report import printable
 
     erased = progress.ERASE if progress.is_wanted(sys.stderr, os.environ) else ""
     _say(erased + printable(f"waiting for another skillsync in {target}"))
@@ -286,7 +286,7 @@ def _run(given: Sequence[str], form: str) -> int:
 
 def _progress(options: argparse.Namespace) -> AbstractContextManager[None]:
     """Tell who waits at a terminal that the command is at work."""
-    from skillsync.cli import progress
+    from skillsync.rendering import progress
 
     if options.format in _FORMS or options.quiet or not progress.is_wanted(sys.stderr, os.environ):
         return nullcontext()
@@ -304,19 +304,19 @@ def _check_encoding() -> None:
 def _rendered(found: Report, form: str, root: str | None) -> str:
     """Return a report in one of the forms that programs read; of those for CI, paths are the repository's."""
     if form == "json":
-        from skillsync.cli.report import to_json
+        from skillsync.rendering.report import to_json
 
         return to_json(found)
     from importlib import import_module
 
     from skillsync.cli.project import in_repository
 
-    render: Callable[[Report, str], str] = import_module(f"skillsync.cli.{form}").render
+    render: Callable[[Report, str], str] = import_module(f"skillsync.rendering.{form}").render
     return render(found, in_repository(root) if root else "")
 
 
 def _print(found: Report, form: str, root: str | None, *, quiet: bool, verbose: bool) -> None:
-    from skillsync.cli import report, terminal
+    from skillsync.rendering import report, terminal
 
     if form in _FORMS:
         if text := _rendered(found, form, root):
@@ -337,7 +337,7 @@ def _print(found: Report, form: str, root: str | None, *, quiet: bool, verbose: 
 
 
 def _print_problems(problems: tuple[Problem, ...], command: str | None, form: str, root: str | None = None) -> int:
-    from skillsync.cli.report import NOTHING, Report
+    from skillsync.rendering.report import NOTHING, Report
 
     data = NOTHING[command] if command else {}
     _print(Report(data=data, problems=problems), form, root, quiet=False, verbose=False)

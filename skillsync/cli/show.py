@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillsync.cli import report
 from skillsync.cli.overview import overview
 from skillsync.cli.project import load_lock, load_manifest, targets
-from skillsync.cli.report import Report
 from skillsync.discovery.provider import read
 from skillsync.errors import Code, Problem, SkillsyncError
 from skillsync.filesystem import open_directory, read_start
 from skillsync.hashing import SKILL_FILE, File
 from skillsync.locking.lockfile import Lockfile
 from skillsync.locking.reasons import reason
+from skillsync.rendering import report
+from skillsync.rendering.report import Report
 from skillsync.schema import suggestion
 from skillsync.snapshot import shipped_faults
 from skillsync.syncing import plan
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from skillsync.cli.overview import Row, Shelf
     from skillsync.cli.project import Project
-    from skillsync.cli.report import Json
     from skillsync.discovery.provider import FoundSkill, Provider
     from skillsync.locking.changes import Change
+    from skillsync.rendering.report import Json
     from skillsync.snapshot import Snapshot
 
 _TEXT_LIMIT = 1024 * 1024

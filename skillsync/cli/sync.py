@@ -10,11 +10,11 @@ from contextlib import ExitStack, contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from skillsync.cli import report
 from skillsync.cli.project import Project, load_manifest, require_lock, targets
-from skillsync.cli.report import Report
 from skillsync.errors import Code, Problem, SkillsyncError
 from skillsync.locking.changes import Action, Change
+from skillsync.rendering import report
+from skillsync.rendering.report import Report
 from skillsync.syncing import gitignore, plan, target
 from skillsync.syncing.apply import Source, Work, apply, check_source, needed
 from skillsync.syncing.journal import Settlement

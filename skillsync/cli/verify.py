@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from skillsync.cli import report
 from skillsync.cli.project import Project, load_manifest, require_lock, targets
-from skillsync.cli.report import Report, Verification
 from skillsync.locking.changes import between
 from skillsync.locking.pins import pinned_by
+from skillsync.rendering import report
+from skillsync.rendering.report import Report, Verification
 from skillsync.syncing import plan
 from skillsync.syncing.plan import Directory, Drift, DriftRow, Linked
 from skillsync.syncing.state import notes, read_settled

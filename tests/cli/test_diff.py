@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 from projects import LOCK, SKILLS, Project, skill
 
-from skillsync.cli import terminal
 from skillsync.cli.differences import difference
 from skillsync.cli.main import main
 from skillsync.filesystem import open_directory
 from skillsync.locking.changes import Action, Change, FileChanges
+from skillsync.rendering import terminal
 from skillsync.snapshot import Copy, snapshot
 
 if TYPE_CHECKING:

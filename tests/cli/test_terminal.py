@@ -12,7 +12,7 @@ import pytest
 from projects import SKILLS, Project, command
 
 from skillsync.cli import main as command_line
-from skillsync.cli import progress
+from skillsync.rendering import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,11 +9,11 @@ import pytest
 from blake3 import blake3
 from projects import LOCK, MANIFEST, SKILLS, Project
 
-from skillsync.cli import page as rendering
-from skillsync.cli.page import page
 from skillsync.errors import Code
 from skillsync.hashing import SCHEME, File
 from skillsync.locking.changes import Action, Change
+from skillsync.rendering import page as rendering
+from skillsync.rendering.page import page
 from skillsync.reviewing.difference import FileDifference, SkillDifference, Version
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillsync.cli.report import drift_line, printable
 from skillsync.locking import lockfile, manifest
+from skillsync.rendering.report import drift_line, printable
 from skillsync.syncing.plan import Drift
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from skillsync.cli.report import Report
     from skillsync.errors import Problem
+    from skillsync.rendering.report import Report
     from skillsync.syncing.plan import DriftRow
 
 # What a kind of drift is, and the command that gets the person on.

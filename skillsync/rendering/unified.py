@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillsync.cli.report import change_line, counted, printable, table
+from skillsync.rendering.report import change_line, counted, printable, table
 from skillsync.reviewing import lines
 from skillsync.reviewing.marks import marks
 

@@ -8,11 +8,11 @@ from builders import candidate, environment, package, problem
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillsync.cli import report
-from skillsync.cli.report import NOTHING, Report, counted, one_line, printable, to_json
 from skillsync.discovery.provider import Ignored
 from skillsync.errors import Code, Severity
 from skillsync.locking.changes import Action, Change, FileChanges
+from skillsync.rendering import report
+from skillsync.rendering.report import NOTHING, Report, counted, one_line, printable, to_json
 from skillsync.reviewing.marks import Kind, Mark
 from skillsync.schema import is_visible
 from skillsync.syncing.plan import Drift, DriftRow

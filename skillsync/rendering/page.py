@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from skillsync.cli.report import change_line, counted
-from skillsync.cli.unified import refused, size, why
 from skillsync.locking.changes import Action
+from skillsync.rendering.report import change_line, counted
+from skillsync.rendering.unified import refused, size, why
 from skillsync.reviewing import lines
 from skillsync.reviewing.marks import Kind, Mark, host_places, known_hosts, marks
 from skillsync.schema import is_visible

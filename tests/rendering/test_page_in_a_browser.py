@@ -11,10 +11,10 @@ from blake3 import blake3
 from playwright.sync_api import sync_playwright
 from tools import need_browser
 
-from skillsync.cli.page import page as rendered
 from skillsync.errors import Code
 from skillsync.hashing import SCHEME, File, Link
 from skillsync.locking.changes import Action, Change
+from skillsync.rendering.page import page as rendered
 from skillsync.reviewing.difference import FileDifference, SkillDifference, Version
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from skillsync.cli.report import change_line, counted, printable
-from skillsync.cli.unified import body, refused, size
+from skillsync.rendering.report import change_line, counted, printable
+from skillsync.rendering.unified import body, refused, size
 from skillsync.reviewing.marks import marks
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillsync.cli.findings import Finding, findings
+from skillsync.rendering.findings import Finding, findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillsync.cli.report import Report
+    from skillsync.rendering.report import Report
 
 # https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts
 _DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from skillsync import __version__
-from skillsync.cli.findings import MEANINGS, Finding, findings
-from skillsync.cli.report import dumped
+from skillsync.rendering.findings import MEANINGS, Finding, findings
+from skillsync.rendering.report import dumped
 
 if TYPE_CHECKING:
-    from skillsync.cli.report import Json, Report
+    from skillsync.rendering.report import Json, Report
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

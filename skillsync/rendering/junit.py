@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from skillsync.cli.findings import Finding, of_drift, of_problem
-from skillsync.cli.report import printable
 from skillsync.locking.lockfile import FILE_NAME
+from skillsync.rendering.findings import Finding, of_drift, of_problem
+from skillsync.rendering.report import printable
 
 if TYPE_CHECKING:
-    from skillsync.cli.report import Report, Verification
+    from skillsync.rendering.report import Report, Verification
 
 _Key = tuple[str, str]  # where it was compared, and the skill
 
