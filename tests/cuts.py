@@ -223,7 +223,10 @@ class BusyLinks(Busy):
         self.start.link = True
         for name in ("copied", "gone", "lost", "moved", "noted", "row"):
             self.start.ship(name, {"sub/f": f"1 {name}"})
-        lay(self.start.installed, {"mine/SKILL.md": "m", "README.md": "r", "link": Link("mine")})
+        lay(
+            self.start.installed,
+            {"mine/SKILL.md": "m", "README.md": "r", "link": Link("mine"), ".gitignore": "/mine/sub\n"},
+        )
         self.start.sync()
         for name in ("copied", "noted"):
             take_away(self.start.installed / name)

@@ -218,7 +218,7 @@ def _json(shelf: Shelf, row: Row, copy: _Copy | None, places: Sequence[_Place]) 
                 "target": place.target,
                 "action": place.change.action.value if place.change else None,
                 "refused": place.refusal.code.value if place.refusal else None,
-                "link": place.link,
+                **({} if place.link is None else {"link": place.link}),
             }
             for place in places
             if row.hash and place.skill == row.name

@@ -88,9 +88,13 @@ def test_the_link_is_what_a_person_reads_of(fresh: Project) -> None:
         f"~ {CLAUDE}/.gitignore",
         f"4 added in {SKILLS}, {CLAUDE}",
     ]
-    assert (
-        f"  {CLAUDE}  as it is locked, a link to {LINKS['testing']}" in fresh.done("show", "testing").out.splitlines()
-    )
+    lines = fresh.done("show", "testing").out.splitlines()
+    assert f"  {CLAUDE}  as it is locked, a link to {LINKS['testing']}" in lines
+    (shown,) = fresh.done("show", "testing", "--format", "json").json["skills"]
+    assert shown["targets"] == [
+        {"target": SKILLS, "action": None, "refused": None},
+        {"target": CLAUDE, "action": None, "refused": None, "link": LINKS["testing"]},
+    ]
 
 
 def test_without_the_key_the_targets_have_copies(fresh: Project) -> None:

@@ -326,6 +326,7 @@ def test_a_journal_that_names_a_foreign_path_is_none(setup: Installation, skill:
         {"old-x/l": Link("/"), "old-x/d/l": Link("../../..")},
         {"new-x": Link("/etc/passwd")},
         {"old-x": FIFO, "new-y/fifo": FIFO},
+        {"new-x/l": Link("/")},
     ],
 )
 @pytest.mark.parametrize("named", [True, False])
