@@ -272,9 +272,9 @@ def test_what_refuses_a_skill_is_shown_for_each_target(project: Project) -> None
     assert any(line.startswith("  .claude/skills  refused as modified: .claude/skills/testing was") for line in lines)
     (shown,) = project.done("show", "testing", "--format", "json").json["skills"]
     assert shown["targets"] == [
-        {"target": SKILLS, "action": None, "refused": None, "link": None},
-        {"target": ".claude/skills", "action": None, "refused": "modified", "link": None},
-        {"target": ".codex/skills", "action": "add", "refused": None, "link": None},
+        {"target": SKILLS, "action": None, "refused": None},
+        {"target": ".claude/skills", "action": None, "refused": "modified"},
+        {"target": ".codex/skills", "action": "add", "refused": None},
     ]
 
 
