@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from gems import write_files
 from projects import LOCK, SKILLS, Project, skill
 
 from skillsync.cli.differences import difference
@@ -425,16 +426,15 @@ def test_a_refusal_is_in_the_summary_too(project: Project) -> None:
     ]
 
 
-@pytest.mark.parametrize("now", ["other\n", None])
-def test_a_text_that_changes_while_it_is_compared_is_not_shown(tmp_path: Path, now: str | None) -> None:
+@pytest.mark.parametrize("now", [{"a": "other\n"}, {}, {"a/b": "in a directory\n"}])
+def test_a_text_that_changes_while_it_is_compared_is_not_shown(tmp_path: Path, now: dict[str, str]) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x/a").write_text("one\n")
     with open_directory(str(tmp_path), "x") as fd:
         copy = Copy(root=str(tmp_path), path="x", snapshot=snapshot(fd, "x"))
     change = Change(action=Action.ADD, skill="x", provider="gem:x", version="1", files=FileChanges(added=("a",)))
     (tmp_path / "x/a").unlink()
-    if now is not None:
-        (tmp_path / "x/a").write_text(now)
+    write_files(tmp_path / "x", now)
     (file,) = difference(change, {}, copy.snapshot.tree, [copy]).files
     assert file.new is not None
     assert (file.new.content, file.new.is_at_hand) == (None, False)
