@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
 from skillsync import __version__
+from skillsync.cli.examples import TOPICS, epilog
 from skillsync.errors import Code, ExitCode, Problem, SkillsyncError, UnreadableError, exit_code
 
 if TYPE_CHECKING:
@@ -28,9 +29,11 @@ if TYPE_CHECKING:
 # What programs read: each is the whole of what is printed.
 _FORMS = ("json", "github", "sarif", "junit")
 
-_EPILOG = """\
+_EPILOG = f"""\
 exit codes: 0 done, in sync; 1 drift or differences; 2 wrong usage, or a manifest, lock or registry that can't be read;
 3 refused, nothing was changed; 4 the system failed; 130 interrupted
+
+`skillsync help TOPIC` says more: {", ".join(TOPICS)}
 """
 
 
@@ -106,7 +109,16 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--allow-outside", action="store_true", help="allow a target directory outside the project, through a link"
         )
+    help_ = _add_telling(commands, "help", _help, "show a command's --help, or a topic's text")
+    help_.add_argument(
+        "topic", metavar="TOPIC", nargs="?", help=f"a command, or {', '.join(TOPICS)} (default: all commands)"
+    )
     return parser
+
+
+def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return each command's parser by its name."""
+    return next(dict(one.choices) for one in parser._actions if isinstance(one, argparse._SubParsersAction))  # noqa: SLF001
 
 
 def _add(
@@ -117,7 +129,7 @@ def _add(
     *,
     formats: tuple[str, ...] = ("text", "json"),
 ) -> _Parser:
-    command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False)
+    command = _new(commands, name, text)
     command.set_defaults(run=run, command=name, allow_outside=False)
     command.add_argument("--project", metavar="DIR", help="the project's root (default: found from here upward)")
     command.add_argument("--python", metavar="PATH", help="the Python environment to read, or an interpreter in one")
@@ -126,6 +138,33 @@ def _add(
     volume.add_argument("--quiet", action="store_true", help="print findings and problems alone")
     volume.add_argument("--verbose", action="store_true", help="print also what was passed over, and why")
     return command
+
+
+def _add_telling(
+    commands: argparse._SubParsersAction[_Parser], name: str, tell: Callable[[argparse.Namespace], str], text: str
+) -> _Parser:
+    """Add a command that tells of the program itself: it has no project and no report."""
+    command = _new(commands, name, text)
+    command.set_defaults(tell=tell)
+    return command
+
+
+def _new(commands: argparse._SubParsersAction[_Parser], name: str, text: str) -> _Parser:
+    return commands.add_parser(
+        name,
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}.",
+        epilog=epilog(name),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def _help(options: argparse.Namespace) -> str:
+    from skillsync.cli.help import text
+
+    parser = _parser()
+    return parser.format_help() if options.topic is None else text(options.topic, _subparsers(parser))
 
 
 def _init(_options: argparse.Namespace, project: Project) -> Report:
@@ -252,6 +291,9 @@ def _flush() -> None:
 def _run(given: Sequence[str], form: str) -> int:
     try:
         options = _parser().parse_args(given)
+        if "tell" in options:
+            print(options.tell(options), end="")
+            return ExitCode.DONE
     except SkillsyncError as error:
         return _print_problems(error.problems, None, form)
     finally:
@@ -272,14 +314,10 @@ def _run(given: Sequence[str], form: str) -> int:
             _print_problems((), command, form, root)
         _say("interrupted; nothing is half written: run it again")
         return ExitCode.INTERRUPTED
-    except (MemoryError, RecursionError):
-        message = "there is not enough memory for this"
-        hint = "give it more; if that can't be the cause, report what it was run on"
-        return _print_problems((Problem(code=Code.IO, message=message, hint=hint),), command, form, root)
     except BrokenPipeError:
         raise
-    except (OSError, UnreadableError) as error:
-        return _print_problems((_io_problem(error, root),), command, form, root)
+    except (MemoryError, RecursionError, OSError, UnreadableError) as error:
+        return _print_problems((_system_problem(error, root),), command, form, root)
     _print(found, form, root, quiet=options.quiet, verbose=options.verbose)
     return found.exit_code
 
@@ -344,8 +382,12 @@ def _print_problems(problems: tuple[Problem, ...], command: str | None, form: st
     return exit_code(problems)
 
 
-def _io_problem(error: OSError | UnreadableError, root: str | None) -> Problem:
+def _system_problem(error: MemoryError | RecursionError | OSError | UnreadableError, root: str | None) -> Problem:
     """Say what the system refused, and where."""
+    if isinstance(error, MemoryError | RecursionError):
+        message = "there is not enough memory for this"
+        hint = "give it more; if that can't be the cause, report what it was run on"
+        return Problem(code=Code.IO, message=message, hint=hint)
     filename = getattr(error, "filename", None)
     name = os.fsdecode(filename) if isinstance(filename, str | bytes) else None
     if name and root and name.startswith(f"{root}/"):

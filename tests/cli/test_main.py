@@ -39,6 +39,8 @@ WRONG = [
     ("sync", "--forc"),
     ("verify", "--scope", "nix"),
     ("verify", "--force"),
+    ("help", "nix"),
+    ("help", "list", "show"),
     ("list", "--project"),
     ("list", "--project", "nowhere"),
     ("list", "--project", "Gemfile"),
