@@ -65,6 +65,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("skillsync help sync", "a command's --help"),
         ("skillsync help conflicts", "a topic"),
     ),
+    "completion": (
+        ('eval "$(skillsync completion bash)"', "in ~/.bashrc"),
+        ('eval "$(skillsync completion zsh)"', "in ~/.zshrc, after compinit"),
+        ("skillsync completion fish | source", "in config.fish"),
+    ),
 }
 
 

@@ -113,6 +113,12 @@ def _parser() -> argparse.ArgumentParser:
     help_.add_argument(
         "topic", metavar="TOPIC", nargs="?", help=f"a command, or {', '.join(TOPICS)} (default: all commands)"
     )
+    completion = _add_telling(
+        commands, "completion", _completion, "print a script by which a shell completes skillsync"
+    )
+    wanted = completion.add_mutually_exclusive_group(required=True)
+    wanted.add_argument("shell", nargs="?", choices=("bash", "zsh", "fish"), help="the shell that it is for")
+    wanted.add_argument("--names", choices=("skills", "providers"), help=argparse.SUPPRESS)  # what the scripts ask for
     return parser
 
 
@@ -165,6 +171,15 @@ def _help(options: argparse.Namespace) -> str:
 
     parser = _parser()
     return parser.format_help() if options.topic is None else text(options.topic, _subparsers(parser))
+
+
+def _completion(options: argparse.Namespace) -> str:
+    from skillsync.cli.completion import names, script
+
+    if options.names is not None:
+        return names(options.names)
+    parser = _parser()
+    return script(options.shell, _subparsers(parser))
 
 
 def _init(_options: argparse.Namespace, project: Project) -> Report:
