@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test soak check format clean
+.PHONY: demo test soak check format man clean
 
 demo: .venv/demo
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh
@@ -24,8 +24,13 @@ format: .venv/dev
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+# The man page, for who packages skillsync.
+man: .venv/demo
+	mkdir -p build
+	$(BIN)/skillsync help --man >build/skillsync.1
+
 clean:
-	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skillsync needs Python 3.11 or later: make PYTHON=python3.11 ...")'

@@ -64,6 +64,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "help": (
         ("skillsync help sync", "a command's --help"),
         ("skillsync help conflicts", "a topic"),
+        ("skillsync help --man | man -l -", "all of it, as a man page"),
     ),
     "completion": (
         ('eval "$(skillsync completion bash)"', "in ~/.bashrc"),

@@ -110,9 +110,11 @@ def _parser() -> argparse.ArgumentParser:
             "--allow-outside", action="store_true", help="allow a target directory outside the project, through a link"
         )
     help_ = _add_telling(commands, "help", _help, "show a command's --help, or a topic's text")
-    help_.add_argument(
+    about = help_.add_mutually_exclusive_group()
+    about.add_argument(
         "topic", metavar="TOPIC", nargs="?", help=f"a command, or {', '.join(TOPICS)} (default: all commands)"
     )
+    about.add_argument("--man", action="store_true", help="print all of it as a man page")
     completion = _add_telling(
         commands, "completion", _completion, "print a script by which a shell completes skillsync"
     )
@@ -170,6 +172,10 @@ def _help(options: argparse.Namespace) -> str:
     from skillsync.cli.help import text
 
     parser = _parser()
+    if options.man:
+        from skillsync.cli.manual import page
+
+        return page(parser, _subparsers(parser))
     return parser.format_help() if options.topic is None else text(options.topic, _subparsers(parser))
 
 
