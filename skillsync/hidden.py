@@ -131,7 +131,7 @@ def _offsets(text: str) -> Iterator[int]:
             at += 1
 
 
-def _summary(text: str) -> Finding | None:
+def summary(text: str) -> Finding | None:
     """Return the first hidden character of a text and how many more there are; None if it has none."""
     found = find(text)
     first = next(found, None)
@@ -151,7 +151,7 @@ def look(name: str, chunks: list[bytes] | Large) -> Finding | None:
     if is_plain(content):
         return None
     text = _decoded(name, content)
-    return None if text is None else _summary(text)
+    return None if text is None else summary(text)
 
 
 def is_plain(content: bytes) -> bool:

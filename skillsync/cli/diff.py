@@ -17,6 +17,7 @@ from skillsync.cli.project import load_lock, load_manifest, require_lock, target
 from skillsync.errors import Code, Problem, SkillsyncError
 from skillsync.filesystem import replace_file
 from skillsync.locking import lockfile, manifest
+from skillsync.locking.changes import Action
 from skillsync.locking.lockfile import Lockfile
 from skillsync.locking.pins import pinned_by
 from skillsync.rendering import report
@@ -57,7 +58,13 @@ def run(project: Project, skills: Sequence[str], *, installed: bool, form: Form 
         if name not in known:
             raise SkillsyncError(_unknown(name, known))
     found = [change for change in changes if not skills or change.change.skill in skills]
-    lines = _lines(found, form, installed=installed)
+    problems = tuple(one for one in problems if not skills or one.skill in {None, *skills})
+    undecided = [] if installed else _undecided(found, problems)
+    found = [change for change in found if change not in undecided]
+    lines = [
+        *(_undecided_line(change) for change in undecided if isinstance(form, Form) and form is not Form.MARKDOWN),
+        *_lines(found, form, problems, installed=installed, is_complete=not undecided),
+    ]
     if isinstance(form, Page) and place is not None:
         replace_file(place, "\n".join((*lines, "")).encode())
         lines = [printable(f"wrote {form.file}: {counted(len(found), 'change')}")]
@@ -67,8 +74,20 @@ def run(project: Project, skills: Sequence[str], *, installed: bool, form: Form 
         palette=report.DIFF if is_for_a_terminal else {},
         is_long=is_for_a_terminal,
         data={"changes": [_json(change) for change in found]},
-        problems=tuple(one for one in problems if not skills or one.skill in {None, *skills}),
+        problems=problems,
     )
+
+
+def _undecided(found: Sequence[SkillDifference], problems: Sequence[Problem]) -> list[SkillDifference]:
+    """Return the changes that `lock` would not make: it stops at an error, and removes or chooses nothing by one."""
+    twice = {one.skill for one in problems if one.code is Code.DUPLICATE_SKILL}
+    stopped = any(one.is_error for one in problems)
+    return [one for one in found if one.change.skill in twice or (stopped and one.change.action is Action.REMOVE)]
+
+
+def _undecided_line(skill: SkillDifference) -> str:
+    """Say that nothing can be said of a skill before the errors are mended."""
+    return printable(f"? {skill.change.skill} ({skill.change.provider}): not decided before the errors are mended")
 
 
 def _packages(project: Project) -> tuple[list[SkillDifference], Collection[str], tuple[Problem, ...]]:
@@ -121,7 +140,14 @@ def _refused(file: str, reason: str) -> SkillsyncError:
     return SkillsyncError(Problem(code=Code.USAGE, message=f"--html {file}: {reason}", hint=hint))
 
 
-def _lines(found: Sequence[SkillDifference], form: Form | Page, *, installed: bool) -> list[str]:
+def _lines(
+    found: Sequence[SkillDifference],
+    form: Form | Page,
+    problems: Sequence[Problem],
+    *,
+    installed: bool,
+    is_complete: bool,
+) -> list[str]:
     command = "skillsync diff --installed" if installed else "skillsync diff"
     nothing = "what is installed is what the lock has" if installed else "the packages ship what the lock has"
     title = "Skills: what `skillsync sync` will change" if installed else "Skills: what `skillsync lock` will pin"
@@ -131,9 +157,11 @@ def _lines(found: Sequence[SkillDifference], form: Form | Page, *, installed: bo
         plain = title.replace("`", "")
         return page(found, title=plain, nothing=f"No differences: {nothing}.", command=command).split("\n")
     if form is Form.MARKDOWN:
-        return list(markdown(found, title=title, nothing=f"No differences: {nothing}.", command=command))
+        errors = [one for one in problems if one.is_error]
+        text = f"No differences: {nothing}." if is_complete else "Nothing is decided before the errors are mended."
+        return list(markdown(found, title=title, nothing=text, command=command, problems=errors))
     if not found:
-        return [f"no differences: {nothing}"]
+        return [f"no differences: {nothing}"] if is_complete else []
     show = stat if form is Form.STAT else unified
     return [line for skill in found for line in show(skill)]
 

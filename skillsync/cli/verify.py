@@ -145,5 +145,9 @@ def _summary(found: _Findings, lock: Lockfile, scope: Scope, *, ok: bool) -> str
     if not found.drift:
         return f"failed: {checked}"
     stale = any(row.kind is Drift.STALE_LOCK for _, row in found.drift)
-    cure = "review it, then run `skillsync lock`" if stale else "`skillsync sync --dry-run` shows what a sync would do"
+    cure = (
+        "review it with `skillsync diff`, then run `skillsync lock`"
+        if stale
+        else "`skillsync sync --dry-run` shows what a sync would do"
+    )
     return f"drift: {report.counted(len(found.drift), 'difference')}; {checked}; {cure}"

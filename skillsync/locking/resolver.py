@@ -158,9 +158,9 @@ def _acceptance(key: str, rule: Rule) -> str:
     """Say how the manifest accepts a provider's hidden characters, and admits what it admits now."""
     setting = 'hidden-characters = "allow"'
     if not rule.key:
-        return f"run {typed('allow', key)}, then change its entry in {FILE_NAME} to `{{ {setting} }}`"
+        return f"write the entry of {key} in {FILE_NAME} as `{{ {setting} }}` (`skillsync init` makes the file)"
     if rule.skills is not None or rule.exclude or rule.path:
-        return f"add `{setting}` to `{rule.key}` in {FILE_NAME}"
+        return f"add `{setting}` inside the braces of `{rule.key}` in {FILE_NAME}"
     version = "" if rule.requirement == "*" else f"version = {quoted(rule.requirement)}, "
     return f"change `{rule.key}` in {FILE_NAME} to `{{ {version}{setting} }}`"
 

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from skillsync.discovery.skill import value
 from skillsync.hashing import SKILL_FILE
+from skillsync.hidden import summary
 from skillsync.reviewing.difference import LARGE
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Kind(Enum):
     HOST = "new-host"
     LARGE = "large"
     LINK_OUT = "link-out"
+    HIDDEN = "hidden-characters"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,9 @@ def _marks(file: FileDifference, new: Version, before: set[str]) -> Iterator[Mar
     if fresh := [host for host in hosts(text) if host not in before]:
         more = f" and {len(fresh) - _MANY} more" if len(fresh) > _MANY else ""
         yield Mark(kind=Kind.HOST, path=path, detail=", ".join(fresh[:_MANY]) + more)
+    if found := summary(text):
+        # `lock` refuses them, unless the manifest accepts those of the provider, today's and later ones.
+        yield Mark(kind=Kind.HIDDEN, path=path, detail=str(found), line=found.first.line if found.first else None)
     if path.lower().endswith(_MARKDOWN):
         for line, target in leaving(path, text):
             yield Mark(kind=Kind.LINK_OUT, path=path, detail=target, line=line)

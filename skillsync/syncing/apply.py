@@ -100,7 +100,7 @@ def _content_changed(provider: LockedProvider, skill: LockedSkill, source: Sourc
         code=Code.CONTENT_CHANGED,
         message=f"{provider.key}: {source.path} is not what was locked"
         + (f": {details}" if details else f": {', '.join(fault.path for fault in shipped_faults(found))} is unsafe"),
-        hint="review it, then run `skillsync lock`",
+        hint=f"`skillsync diff` shows it: run `skillsync lock` if it is right, or install {provider.version}",
         skill=skill.name,
         provider=provider.key,
         path=source.path,

@@ -283,16 +283,43 @@ def test_markdown_says_so_where_nothing_differs(project: Project) -> None:
     assert "- ⚠️ refused as modified: only `skillsync sync --force` does it, and discards what differs" in found
 
 
-def test_markdown_is_cut_off_where_a_comment_would_be(project: Project) -> None:
+def test_markdown_leaves_texts_out_where_a_comment_has_no_room_and_names_every_change(project: Project) -> None:
     old = project.read(f"{SKILLS}/testing/SKILL.md")
     project.gem("sus", "2.0.0", files={FILE: old + "line\n" * 500})
     found = lines(project, "--format", "markdown")
     assert "… 103 more lines: `skillsync diff` shows all" in [re.sub(r"\d+", "103", line) for line in found]
     many = {f"skills/s{number}/SKILL.md": skill(f"s{number}", "x" * 900) for number in range(90)}
-    project.gem("many", "1.0.0", files=many)
+    project.gem("many", "1.0.0", files={**many, "skills/s0/large.md": "y" * 200 + "\n" + "z" * 90_000})
     found = lines(project, "--format", "markdown")
     assert len("\n".join(found)) < 65_536
-    assert re.fullmatch(r"… and \d+ more changes: `skillsync diff` shows all\.", found[-1])
+    assert sum(line.startswith("### ") for line in found) == 91
+    assert "- + `large.md` (+2 -0)" in found
+    assert any(line.startswith("<details><summary>+ <code>SKILL.md") for line in found)
+    assert any(line.startswith("- + `SKILL.md` (+") for line in found)
+    more = {f"skills/t{number}/SKILL.md": skill(f"t{number}", "x") for number in range(1500)}
+    project.gem("more", "1.0.0", files=more)
+    last = lines(project, "--format", "markdown")[-1]
+    assert re.fullmatch(r"… and \d+ more changes: `skillsync diff` shows all\.", last)
+
+
+def test_nothing_is_shown_as_removed_or_chosen_that_lock_would_refuse(project: Project) -> None:
+    project.gem("other", "1.0.0", "one").done("lock")
+    project.manifest('[providers.gem]\nsus = "~> 1.0"\nother = "*"\n')
+    project.gem("sus", "2.0.0", "testing")
+    result = project.run("diff")
+    assert (result.code, result.out) == (3, "? testing (gem:sus): not decided before the errors are mended\n")
+    assert "error[version-not-admitted]" in result.err
+    assert project.run("diff", "--format", "json").json["changes"] == []
+    found = project.run("diff", "--format", "markdown").out.splitlines()
+    assert found[2].startswith("- ❌ `` version-not-admitted: gem:sus is installed at 2.0.0; agent-skills.toml admits")
+    assert found[-1] == "Nothing is decided before the errors are mended."
+    project.write({"agent-skills.toml": None}).gem("third", "1.0.0", "testing", "two")
+    result = project.run("diff", "--stat")
+    assert result.code == 3
+    assert [line for line in result.out.splitlines() if not line.startswith(" ")] == [
+        "? testing (gem:third): not decided before the errors are mended",
+        "+ add two (gem:third 1.0.0)",
+    ]
 
 
 # On a terminal

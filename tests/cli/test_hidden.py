@@ -29,11 +29,12 @@ def project(tmp_path: Path) -> Project:
 
 def accept(project: Project, hint: str) -> None:
     """Do what the hint says."""
-    command, _, value = hint.partition("`, then change its entry in agent-skills.toml to `")
-    project.done(*command.partition("run `skillsync ")[2].split())
+    value = hint.partition("write the entry of gem:sus in agent-skills.toml as `")[2].partition("`")[0]
+    assert hint.endswith("(`skillsync init` makes the file)")
+    project.done("init")
     text = project.read("agent-skills.toml")
-    assert 'sus = "*"' in text
-    project.manifest(text.replace('sus = "*"', f"sus = {value.removesuffix('`')}"))
+    assert '"sus" = "*"' in text
+    project.manifest(text.replace('"sus" = "*"', f"sus = {value}"))
     assert tomllib.loads(project.read("agent-skills.toml"))["providers"]["gem"]["sus"] == {"hidden-characters": "allow"}
 
 
@@ -87,15 +88,15 @@ def test_the_lock_is_the_same_with_and_without_acceptance(project: Project) -> N
         ),
         (
             'sus = { exclude = ["other"] }',
-            'add `hidden-characters = "allow"` to `providers.gem.sus` in agent-skills.toml',
+            'add `hidden-characters = "allow"` inside the braces of `providers.gem.sus` in agent-skills.toml',
         ),
         (
             'sus = { skills = ["testing"] }',
-            'add `hidden-characters = "allow"` to `providers.gem.sus` in agent-skills.toml',
+            'add `hidden-characters = "allow"` inside the braces of `providers.gem.sus` in agent-skills.toml',
         ),
         (
             'sus = { path = "skills" }',
-            'add `hidden-characters = "allow"` to `providers.gem.sus` in agent-skills.toml',
+            'add `hidden-characters = "allow"` inside the braces of `providers.gem.sus` in agent-skills.toml',
         ),
     ],
 )

@@ -558,7 +558,7 @@ def test_content_that_changed_at_the_same_version_is_refused_until_it_is_locked(
         assert (
             "error[content-changed]: gem:sus: skills/testing is not what was locked: "
             "added scripts/x.sh; changed SKILL.md\n"
-            "  hint: review it, then run `skillsync lock`\n"
+            "  hint: `skillsync diff` shows it: run `skillsync lock` if it is right, or install 1.0.0\n"
         ) in result.err
         assert not project.installed("testing").exists()
     assert "    + scripts/x.sh  [script]\n    ~ SKILL.md\n" in project.done("lock").out

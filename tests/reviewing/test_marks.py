@@ -171,5 +171,15 @@ def test_the_worst_text_is_looked_at_quickly(text: str) -> None:
         of(file("SKILL.md", None, version(text)))
 
 
+def test_hidden_characters_are_marked_with_their_place() -> None:
+    found = SkillDifference(
+        change=Change(action=Action.ADD, skill="x", provider="gem:x", version="1"),
+        files=(file("a.txt", None, version("one\ntwo\u202e\u202e\n")),),
+    )
+    (mark,) = marks(found)
+    assert (mark.kind, mark.line) == (Kind.HIDDEN, 2)
+    assert mark.words == "hidden-characters: U+202E RIGHT-TO-LEFT OVERRIDE and 1 more"
+
+
 def test_a_mark_that_says_all_has_no_detail() -> None:
     assert Mark(kind=Kind.SCRIPT, path="x").words == "script"

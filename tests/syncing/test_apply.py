@@ -208,7 +208,7 @@ def test_content_that_is_not_what_was_locked_stops_everything(
     assert not setup.installed.parent.exists()
     assert problem.message == f"gem:sus: x is not what was locked: {words}"
     assert (problem.code, problem.skill, problem.provider) == (Code.CONTENT_CHANGED, "x", "gem:sus")
-    assert problem.hint == "review it, then run `skillsync lock`"
+    assert problem.hint == "`skillsync diff` shows it: run `skillsync lock` if it is right, or install 1.0.0"
     provider, skill = lock.skills["x"]
     assert check_source(provider, skill, setup.sources["x"]) == problem
     provider, skill = lock.skills["other"]
