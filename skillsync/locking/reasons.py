@@ -33,7 +33,7 @@ def _of_rule(rule: Rule, skill: str) -> str:
     if excluding is not None:
         return f"left out: `{rule.key}.exclude` has `{excluding}`"
     if rule.skills is None:
-        return f"admitted: `{rule.key}` admits every skill"
+        return f"admitted: `{rule.key}` admits every skill" + (" that it doesn't exclude" if rule.exclude else "")
     naming = next((pattern for pattern in rule.skills if matches(pattern, skill)), None)
     if naming is None:
         return f"left out: `{rule.key}.skills` doesn't have it"

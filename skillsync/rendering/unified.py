@@ -108,6 +108,8 @@ def size(file: FileDifference) -> str:
     if file.is_text:
         added, removed = lines.counted(*(lines.split(_text(side) or "") for side in (file.old, file.new)))
         return f"+{added} -{removed}"
+    if file.new is None and file.old and not file.old.is_at_hand:
+        return "removed; its text is not here"
     return " -> ".join(_size(side) for side in (file.old, file.new))
 
 

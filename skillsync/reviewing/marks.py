@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -64,7 +64,14 @@ class Mark:
 def marks(skill: SkillDifference) -> list[Mark]:
     """Return what deserves a look in what is added or changed, by path."""
     before = known_hosts(skill)
-    return [mark for file in skill.files if file.new for mark in _marks(file, file.new, before)]
+    is_known = all(file.old is None or file.old.is_at_hand for file in skill.files)
+    found = [mark for file in skill.files if file.new for mark in _marks(file, file.new, before)]
+    return found if is_known else [_in_doubt(mark) if mark.kind is Kind.HOST else mark for mark in found]
+
+
+def _in_doubt(mark: Mark) -> Mark:
+    """Say of hosts that some of the old texts, which may have them, are not at hand."""
+    return replace(mark, detail=f"{mark.detail} (before: not known)")
 
 
 def known_hosts(skill: SkillDifference) -> set[str]:

@@ -208,6 +208,12 @@ def test_the_lock_s_text_is_not_here_where_the_package_is_not(project: Project) 
     assert found[-1].startswith("\\ its text is not here: blake3:")
 
 
+def test_what_is_gone_with_its_text_is_told_as_that(project: Project) -> None:
+    project.write({f"{SKILLS}/testing/run": "edited\n"})
+    project.gem("sus", "2.0.0", files={FILE: project.read(f"{SKILLS}/testing/SKILL.md")})
+    assert lines(project, "--stat")[1:] == ["    run  removed; its text is not here"]
+
+
 def test_what_even_force_refuses_is_a_problem(project: Project) -> None:
     project.gem("other", "1.0.0", "mine").done("lock")
     project.write({f"{SKILLS}/mine/SKILL.md": "mine\n"})

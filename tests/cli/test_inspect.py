@@ -246,6 +246,7 @@ def test_a_skill_is_shown_with_its_files_and_its_text(project: Project) -> None:
     ("entry", "why"),
     [
         ('sus = "*"', "admitted: `providers.gem.sus` admits every skill"),
+        ('sus = { exclude = ["o*"] }', "admitted: `providers.gem.sus` admits every skill that it doesn't exclude"),
         ('sus = { skills = ["test*"] }', "admitted: `providers.gem.sus.skills` has `test*`"),
         ('"s*" = { skills = ["other"] }', 'left out: `providers.gem."s*".skills` doesn\'t have it'),
         ('sus = { exclude = ["t*"] }', "left out: `providers.gem.sus.exclude` has `t*`"),

@@ -78,6 +78,8 @@ def test_hosts_that_no_changed_file_had_before_are_marked() -> None:
     new = version("see https://old.example/b and <http://new.example>, https://new.example:8080/x")
     moved = version("https://old.example")
     assert of(file("a.md", old, new), file("b.sh", None, moved)) == [("a.md", "new-host: new.example")]
+    unknown_before = of(file("a.md", unknown("x"), version("https://new.example")))
+    assert unknown_before == [("a.md", "new-host: new.example (before: not known)")]
     many = version(" ".join(f"https://h{number}.example" for number in range(8)))
     assert of(file("a.txt", None, many)) == [
         ("a.txt", "new-host: h0.example, h1.example, h2.example, h3.example, h4.example and 3 more")
