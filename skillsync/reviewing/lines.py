@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 CONTEXT = 3  # equal lines around a difference
-# Pairs of lines: 10,000 by 10,000 take a tenth of a second. difflib's own way takes minutes for the worst of them.
+# Pairs of lines: 10,000 by 10,000 take a tenth of a second. difflib, which doesn't look for the fewest differences,
+# took eight times as long for 10,000 lines of 100 kinds.
 _MOST = 10_000 * 10_000
 
 Opcode = tuple[str, int, int, int, int]  # difflib's: a tag, the lines of the old text, and those of the new
