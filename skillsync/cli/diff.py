@@ -60,7 +60,8 @@ def run(project: Project, skills: Sequence[str], *, installed: bool, form: Form 
     found = [change for change in changes if not skills or change.change.skill in skills]
     problems = tuple(one for one in problems if not skills or one.skill in {None, *skills})
     undecided = [] if installed else _undecided(found, problems)
-    found = [change for change in found if change not in undecided]
+    left_out = {change.change.skill for change in undecided}
+    found = [change for change in found if change.change.skill not in left_out]
     lines = [
         *(_undecided_line(change) for change in undecided if isinstance(form, Form) and form is not Form.MARKDOWN),
         *_lines(found, form, problems, installed=installed, is_complete=not undecided),

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillsync.discovery.environment import Environment, NoEnvironment
+    from skillsync.locking.changes import Change
     from skillsync.locking.manifest import Manifest
-    from skillsync.reviewing.difference import SkillDifference
+    from skillsync.reviewing.marks import Mark
 
 
 def run(project: Project, *, check: bool, strict: bool, only: Sequence[str] = ()) -> Report:
@@ -58,8 +59,9 @@ def run(project: Project, *, check: bool, strict: bool, only: Sequence[str] = ()
     lines = report.environment_lines(found.environments)
     if only:
         lines.append(report.printable(f"only {', '.join(only)}: all other providers stay as they are locked"))
-    for change in changes:
-        lines += report.change_lines(change.change, marks(change))
+    marked = [(one.change, marks(one)) for one in changes]
+    for change, found_marks in marked:
+        lines += report.change_lines(change, found_marks)
     lines += report.not_admitted_lines(resolution.not_admitted)
     if stopped:
         lines.append(f"{FILE_NAME} was not written")
@@ -69,7 +71,7 @@ def run(project: Project, *, check: bool, strict: bool, only: Sequence[str] = ()
         lines=lines,
         palette=report.CHANGES,
         details=[*report.note_lines(found.environments), *report.ignored_lines(found.candidates)],
-        data=_data(found, resolution, changes),
+        data=_data(found, resolution, marked),
         problems=problems,
         drift=check and stale,
     )
@@ -168,13 +170,12 @@ def nothing(found: Survey, resolution: Resolution) -> str:
     return "no skill of the admitted packages is both valid and admitted"
 
 
-def _change_json(found: SkillDifference) -> report.Json:
-    return {**report.change_json(found.change), "marks": [report.mark_json(mark) for mark in marks(found)]}
-
-
-def _data(found: Survey, resolution: Resolution, changes: Sequence[SkillDifference]) -> report.Json:
+def _data(found: Survey, resolution: Resolution, marked: Sequence[tuple[Change, Sequence[Mark]]]) -> report.Json:
     return {
         "environments": report.environments_json(found.environments),
-        "changes": [_change_json(change) for change in changes],
+        "changes": [
+            {**report.change_json(change), "marks": [report.mark_json(mark) for mark in found_marks]}
+            for change, found_marks in marked
+        ],
         "not_admitted": report.not_admitted_json(resolution.not_admitted),
     }

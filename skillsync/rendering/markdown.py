@@ -69,9 +69,7 @@ def _head(skill: SkillDifference) -> Iterator[str]:
     yield f"### {_code(change_line(skill.change, target=skill.target or ''))}"
     yield ""
     notes = [f"⚠️ {refused(skill.refusal)}"] if skill.refusal else []
-    for mark in marks(skill):
-        place = f"{mark.path}:{mark.line}" if mark.line else mark.path
-        notes.append(f"⚠️ {_code(place)} {_code(mark.words)}")
+    notes += [f"⚠️ {_code(mark.place)} {_code(mark.words)}" for mark in marks(skill)]
     if notes:
         yield from (f"- {note}" for note in notes)
         yield ""

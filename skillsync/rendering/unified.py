@@ -26,8 +26,7 @@ def unified(skill: SkillDifference) -> Iterator[str]:
     if skill.refusal:
         yield f"! {refused(skill.refusal)}"
     for mark in marks(skill):
-        place = f"{mark.path}:{mark.line}" if mark.line else mark.path
-        yield printable(f"! {place} [{mark.words}]")
+        yield printable(f"! {mark.place} [{mark.words}]")
     for file in skill.files:
         yield from _headed(skill.name, file)
 

@@ -56,6 +56,11 @@ class Mark:
     line: int | None = None
 
     @property
+    def place(self) -> str:
+        """Where it is: the path, and the line if it is about one."""
+        return f"{self.path}:{self.line}" if self.line else self.path
+
+    @property
     def words(self) -> str:
         """The mark as it is shown."""
         return f"{self.kind.value}: {self.detail}" if self.detail else self.kind.value
