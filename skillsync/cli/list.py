@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
 from skillsync.cli.overview import overview
+from skillsync.cli.project import load_lock, load_manifest
 from skillsync.errors import typed
+from skillsync.locking.lockfile import Lockfile
 from skillsync.locking.manifest import FILE_NAME
 from skillsync.rendering import report
 from skillsync.rendering.report import Report
@@ -29,7 +31,9 @@ def run(project: Project, *, verify: bool, width: int | None = None) -> Report:
 
     `width` is the terminal's; without one the table is the same everywhere.
     """
-    found, shelves, problems = overview(project, verify=verify)
+    found, shelves, problems = overview(
+        project, load_manifest(project), load_lock(project) or Lockfile(), verify=verify
+    )
     rows = [
         (row.name, row.status.value, _provider(shelf, row), report.one_line(row.description))
         for shelf in shelves

@@ -8,11 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillsync.cli.project import Project, load_lock, load_manifest, targets
+from skillsync.cli.project import Project, targets
 from skillsync.cli.survey import Survey, survey
 from skillsync.discovery.provider import read
 from skillsync.errors import Code, Problem, Severity
-from skillsync.locking.lockfile import Lockfile
 from skillsync.locking.pins import pinned_by
 from skillsync.snapshot import shipped_faults
 from skillsync.syncing import plan, status, target
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from skillsync.discovery.provider import Provider
     from skillsync.locking.choice import Candidate, Choice
-    from skillsync.locking.lockfile import LockedProvider
+    from skillsync.locking.lockfile import LockedProvider, Lockfile
     from skillsync.locking.manifest import Manifest
 
 
@@ -65,10 +64,10 @@ class Shelf:
         return f"{self.ecosystem}:{self.name}"
 
 
-def overview(project: Project, *, verify: bool) -> tuple[Survey, list[Shelf], tuple[Problem, ...]]:
+def overview(
+    project: Project, manifest: Manifest, lock: Lockfile, *, verify: bool
+) -> tuple[Survey, list[Shelf], tuple[Problem, ...]]:
     """Return what is installed and locked, sorted by provider and skill."""
-    manifest = load_manifest(project)
-    lock = load_lock(project) or Lockfile()
     found = survey(project, manifest, pinned_by(lock))
     statuses, problems = _locked(project, manifest, lock, verify=verify)
     twice = {one.skill for one in found.problems if one.code is Code.DUPLICATE_SKILL}

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from skillsync.cli.project import Project
     from skillsync.discovery.provider import FoundSkill, Provider
     from skillsync.locking.changes import Change
+    from skillsync.locking.manifest import Manifest
     from skillsync.rendering.report import Json
     from skillsync.snapshot import Snapshot
 
@@ -48,14 +49,15 @@ class _Copy:
 
 def run(project: Project, name: str) -> Report:
     """Show a skill of every provider that ships it, or a provider. Raises SkillsyncError for a name of neither."""
-    found, shelves, problems = overview(project, verify=False)
+    manifest, lock = load_manifest(project), load_lock(project) or Lockfile()
+    found, shelves, problems = overview(project, manifest, lock, verify=False)
     rows = [(shelf, row) for shelf in shelves for row in shelf.rows if row.name == name]
     named = [] if rows else [shelf for shelf in shelves if name in {shelf.key, shelf.name}]
     if not rows and not named:
         raise SkillsyncError(_unknown(name, shelves), *(one for one in problems if one.is_error))
     shown = [(shelf, row, _copy(row)) for shelf, row in rows or ((shelf, row) for shelf in named for row in shelf.rows)]
     skills = {row.name for _, row, _ in shown}
-    places = list(_in_targets(project, skills))
+    places = list(_in_targets(project, manifest, lock, skills))
     lines = (
         [line for shelf in named for line in _provider_lines(shelf)]
         if named
@@ -94,10 +96,9 @@ class _Place:
         return words if self.link is None else f"{words}, a link to {self.link}"
 
 
-def _in_targets(project: Project, skills: AbstractSet[str]) -> Iterator[_Place]:
+def _in_targets(project: Project, manifest: Manifest, lock: Lockfile, skills: AbstractSet[str]) -> Iterator[_Place]:
     """Yield the state of the locked ones of some skills in each target directory."""
-    lock = load_lock(project) or Lockfile()
-    for place in targets(project, load_manifest(project)) if skills & lock.skills.keys() else ():
+    for place in targets(project, manifest) if skills & lock.skills.keys() else ():
         state = read_settled(place, lock)
         made = plan.make(place.name, lock, state, force=False)
         changes = {change.skill: change for change in made.changes}
