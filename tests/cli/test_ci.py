@@ -1,20 +1,26 @@
 from __future__ import annotations
 
+import copy
 import json
 import re
 import shutil
-from typing import TYPE_CHECKING, Any
+import tarfile
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
+import node_packages
 import pytest
+from jsonschema.validators import validator_for
 from projects import LOCK, MANIFEST, SKILLS, Project, skill
+from tools import need, need_network
 
 from skillsync.cli import main as program
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from jsonschema.protocols import Validator
     from projects import Result
 
 FORMS = ("github", "sarif", "junit")
@@ -34,6 +40,10 @@ def project(repository: Path) -> Project:
     project.done("lock")
     project.done("sync")
     return project
+
+
+def interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def commands(result: Result) -> list[tuple[str, dict[str, str], str]]:
@@ -210,9 +220,6 @@ def test_what_was_interrupted_or_saw_nothing_has_a_test_that_fails(
     assert result.code != 0
     assert "error:" in cases(result)["skillsync verify"]
 
-    def interrupt(*_: object) -> Any:  # noqa: ANN401  # it never returns
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(program, "_verify", interrupt)
     result = project.run("verify", "--format", "junit")
     assert (result.code, cases(result)) == (130, {"skillsync verify": "error:failed"})
@@ -220,6 +227,48 @@ def test_what_was_interrupted_or_saw_nothing_has_a_test_that_fails(
     assert json.loads(project.run("verify", "--format", "sarif").out)["runs"][0]["invocations"] == [
         {"executionSuccessful": False}
     ]
+
+
+@pytest.fixture(scope="module")
+def sarif_schema(tmp_path_factory: pytest.TempPathFactory) -> Validator:
+    """Return what holds a document against the schema of SARIF 2.1.0, which Microsoft's validator ships."""
+    need_network()
+    need("npm")
+    directory = tmp_path_factory.mktemp("sarif")
+    environ = node_packages.node_environ(directory / "home")
+    command = ("npm", "pack", "--json", "@microsoft/sarif-multitool-linux@5.7.0")
+    (packed,) = json.loads(node_packages.run(command, directory, environ))
+    with tarfile.open(directory / packed["filename"]) as archive:
+        schema = json.load(archive.extractfile("package/sarif-2.1.0.json") or pytest.fail("it has no schema"))
+    kind = validator_for(schema)
+    kind.check_schema(schema)
+    return kind(schema)
+
+
+def test_sarif_is_what_its_schema_asks_for(
+    project: Project, sarif_schema: Validator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def valid(*arguments: str) -> Any:  # noqa: ANN401  # any JSON value
+        document = json.loads(project.run("verify", *arguments, "--format=sarif").out)
+        assert [f"{error.json_path}: {error.message}" for error in sarif_schema.iter_errors(document)] == []
+        return document
+
+    in_sync = valid()
+    broken = copy.deepcopy(in_sync)
+    del broken["runs"][0]["tool"]
+    assert not sarif_schema.is_valid(broken)
+    project.write({f"{SKILLS}/testing/{HOSTILE}": "mine"})
+    name = b"caf\xe9.md".decode("utf-8", "surrogateescape")
+    (project.installed("testing") / name).write_text("mine")
+    shutil.rmtree(project.installed("tasks"))
+    project.gem("new", "1.0.0", "newer").gem("broken", "1.0.0", files={"skills/other/SKILL.md": "---\nname: [\n"})
+    assert len(valid()["runs"][0]["results"]) > 4
+    valid("--nope")
+    valid("--project", "nowhere")
+    project.write({MANIFEST: "version = 1\nno"})
+    valid()
+    monkeypatch.setattr(program, "_verify", interrupt)
+    valid()
 
 
 @pytest.mark.parametrize("command", ["list", "lock", "sync", "diff"])
