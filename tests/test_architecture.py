@@ -18,6 +18,7 @@ ROOT = Path(skillsync.__file__).parent
 ORDER = (
     "errors",
     "schema",
+    "track",
     "hidden",
     "yaml_nodes",
     "hashing",
@@ -34,6 +35,7 @@ ORDER = (
 PURE = {
     "errors",
     "schema",
+    "track",
     "hidden",
     "yaml_nodes",
     "hashing",

@@ -53,7 +53,7 @@ def before_sync(project: Project, manifest: Manifest, lock: Lockfile) -> tuple[l
     """Return what `sync --force` changes, and what even that refuses."""
     found: list[SkillDifference] = []
     problems: list[Problem] = []
-    states = [(place, read_settled(place, lock)) for place in targets(project, manifest)]
+    states = [(place, read_settled(place, lock, project.track)) for place in targets(project, manifest)]
     plans = [(place, state, plan.make(place.name, lock, state, force=True)) for place, state in states]
     copies = _of_packages(project, manifest, lock, needed(made for _, _, made in plans))
     for place, state, made in plans:

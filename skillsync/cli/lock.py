@@ -80,7 +80,7 @@ def run(project: Project, *, check: bool, strict: bool, only: Sequence[str] = ()
 def resolved(project: Project, manifest: Manifest, pinned: Pinned) -> tuple[Survey, Resolution]:
     """Return what is installed, and the lock that it would make."""
     found = survey(project, manifest, pinned)
-    return found, resolve(found.candidates, read_skills(found.candidates), pinned)
+    return found, resolve(found.candidates, read_skills(found.candidates, project.track), pinned)
 
 
 def _resolved_alone(
@@ -99,7 +99,8 @@ def _resolved_alone(
     keys = {key for key in known if any(one.covers(key) for one in named)}
     found = judged_alone(sight, manifest, pinned, keys)
     pinned = {key: skills for key, skills in pinned.items() if key in keys}
-    return found, carried(resolve(found.candidates, read_skills(found.candidates), pinned), old, keys)
+    fresh = resolve(found.candidates, read_skills(found.candidates, project.track), pinned)
+    return found, carried(fresh, old, keys)
 
 
 def _answers(

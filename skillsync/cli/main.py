@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from skillsync.cli.project import Project
     from skillsync.rendering.report import Report
+    from skillsync.track import Track
 
 # What programs read: each is the whole of what is printed.
 _FORMS = ("json", "github", "sarif", "junit")
@@ -325,8 +326,8 @@ def _run(given: Sequence[str], form: str) -> int:
         from skillsync.cli.project import Project, find
 
         root = find(options.project)
-        project = Project(root=root, python=options.python, outside=options.allow_outside)
-        with _progress(options):
+        with _progress(options) as track:
+            project = Project(root=root, python=options.python, outside=options.allow_outside, track=track)
             found: Report = options.run(options, project)
     except SkillsyncError as error:
         return _print_problems(error.problems, command, form, root)
@@ -343,13 +344,14 @@ def _run(given: Sequence[str], form: str) -> int:
     return found.exit_code
 
 
-def _progress(options: argparse.Namespace) -> AbstractContextManager[None]:
-    """Tell who waits at a terminal that the command is at work."""
+def _progress(options: argparse.Namespace) -> AbstractContextManager[Track]:
+    """Tell who waits at a terminal how far the command is."""
     from skillsync.rendering import progress
+    from skillsync.track import untracked
 
     if options.format in _FORMS or options.quiet or not progress.is_wanted(sys.stderr, os.environ):
-        return nullcontext()
-    return progress.shown(f"{options.command}: reading packages and skills", sys.stderr)
+        return nullcontext(untracked)
+    return progress.shown(options.command, sys.stderr)
 
 
 def _check_encoding() -> None:

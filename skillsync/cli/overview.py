@@ -101,7 +101,7 @@ def _locked(
     order = list(Status)
     for place in targets(project, manifest):
         if verify:
-            state = read_settled(place, lock)
+            state = read_settled(place, lock, project.track)
         else:
             with target.opened(place) as fd:
                 state = glance(fd, place, lock)

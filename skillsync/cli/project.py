@@ -15,12 +15,14 @@ from skillsync.filesystem import read_file, upward_from
 from skillsync.locking import lockfile, manifest
 from skillsync.schema import InvalidError, MalformedError, NewerError
 from skillsync.syncing.target import locate
+from skillsync.track import untracked
 
 if TYPE_CHECKING:
     from skillsync.locking.lockfile import Lockfile
     from skillsync.locking.manifest import Manifest
     from skillsync.schema import Place
     from skillsync.syncing.target import Target
+    from skillsync.track import Track
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +30,13 @@ class Project:
     """The project that a command is about, and what the person said of it.
 
     `root` is its absolute directory; `python` the Python environment that was named; `outside` tells whether a target
-    directory may lie outside, through a link.
+    directory may lie outside, through a link; `track` is told how far the command is.
     """
 
     root: str
     python: str | None = None
     outside: bool = False
+    track: Track = untracked
 
 
 def targets(project: Project, manifest: Manifest) -> list[Target]:

@@ -99,7 +99,7 @@ class _Place:
 def _in_targets(project: Project, manifest: Manifest, lock: Lockfile, skills: AbstractSet[str]) -> Iterator[_Place]:
     """Yield the state of the locked ones of some skills in each target directory."""
     for place in targets(project, manifest) if skills & lock.skills.keys() else ():
-        state = read_settled(place, lock)
+        state = read_settled(place, lock, project.track)
         made = plan.make(place.name, lock, state, force=False)
         changes = {change.skill: change for change in made.changes}
         refusals = {problem.skill: problem for problem in made.problems}

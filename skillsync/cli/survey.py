@@ -18,6 +18,7 @@ from skillsync.locking.choice import Candidate, choose
 from skillsync.locking.examination import examine
 from skillsync.locking.manifest import FILE_NAME
 from skillsync.locking.pins import Pinned, vanished
+from skillsync.track import untracked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from skillsync.cli.project import Project
     from skillsync.locking.manifest import Manifest
     from skillsync.locking.resolver import Snapshots
+    from skillsync.track import Track
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,11 +136,15 @@ def _distinct(problems: Sequence[Problem]) -> tuple[Problem, ...]:
     return tuple(dict.fromkeys(one for one in problems if one.is_error or one.as_error() not in errors))
 
 
-def read_skills(candidates: Iterable[Candidate]) -> Snapshots:
-    """Hash every admitted skill of every variant, and look into its files."""
-    found: Snapshots = {}
-    for candidate in candidates:
-        for provider in candidate.providers:
-            for skill in replace(candidate, providers=(provider,)).admitted:
-                found[provider.package.root, skill.path] = read(provider.package, skill.path, search=True)
-    return found
+def read_skills(candidates: Iterable[Candidate], track: Track = untracked) -> Snapshots:
+    """Hash every admitted skill of every variant, and look into its files; `track` is told how many were read."""
+    admitted = [
+        (provider.package, skill.path)
+        for candidate in candidates
+        for provider in candidate.providers
+        for skill in replace(candidate, providers=(provider,)).admitted
+    ]
+    return {
+        (package.root, path): read(package, path, search=True)
+        for package, path in track(admitted, "reading packages' skills")
+    }

@@ -51,7 +51,7 @@ def run(project: Project, *, mode: Mode, force: bool, busy: Callable[[str], None
             fd, found = _open(stack, place, lock, mode, busy)
             if found is not None:
                 settled[place.name] = found
-            state = read_state(fd, place, lock)
+            state = read_state(fd, place, lock, project.track)
             if state.interrupted:
                 return _interrupted(place.name, mode)
             made = plan.make(place.name, lock, state, force=force)
@@ -61,11 +61,12 @@ def run(project: Project, *, mode: Mode, force: bool, busy: Callable[[str], None
         problems += missing
         if mode is not Mode.APPLY:
             # Applying, each is hashed while it is copied.
-            checked = (check_source(*lock.skills[name], source) for name, source in sources.items())
+            parts = project.track(sources.items(), "reading packages' skills")
+            checked = (check_source(*lock.skills[name], source) for name, source in parts)
             problems += [problem for problem in checked if problem]
         refused = any(problem.is_error for problem in problems)
         if mode is Mode.APPLY and not refused:
-            apply(works, lock, sources)
+            apply(works, lock, sources, project.track)
     return _report(works, settled, mode, lock, tuple(problems), refused=refused)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from skillsync.errors import Problem
     from skillsync.locking.lockfile import Lockfile
     from skillsync.locking.manifest import Manifest
+    from skillsync.syncing.plan import State
     from skillsync.syncing.target import Target
 
 
@@ -61,7 +62,7 @@ def run(project: Project, *, scope: Scope) -> Report:
         found.skills = found.files = 0
     if scope is not Scope.PROVIDERS:
         for place in targets(project, manifest):
-            _compare_target(place, lock, found)
+            _compare_target(place, read_settled(place, lock, project.track), lock, found)
     blind = bool(lock.skills) and not found.skills
     failed = any(problem.is_error for problem in found.problems)
     ok = not found.drift and not failed and not blind
@@ -88,9 +89,8 @@ def run(project: Project, *, scope: Scope) -> Report:
     )
 
 
-def _compare_target(place: Target, lock: Lockfile, found: _Findings) -> None:
-    """Compare one target directory with the lock."""
-    state = read_settled(place, lock)
+def _compare_target(place: Target, state: State, lock: Lockfile, found: _Findings) -> None:
+    """Compare what is in one target directory with the lock."""
     made = plan.make(place.name, lock, state, force=False)
     locked = [one for name, one in state.disk.items() if name in lock.skills]
     read = [one.snapshot for one in locked if isinstance(one, Directory)]

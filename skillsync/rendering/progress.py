@@ -1,21 +1,25 @@
-"""A line that tells a person at a terminal that a long command is at work.
+"""A bar that tells a person at a terminal how far a long command is.
 
 Invariants: nothing before half a second, and nothing for who asked for quiet, for CI or for a program; the line is gone
-before anything else is printed; a terminal that goes away ends no command.
+before anything else is printed, and never longer than the terminal; a terminal that goes away ends no command.
 """
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from threading import Event
+
+    from skillsync.track import T, Track
 
 ERASE = "\r\x1b[K"  # back to the line's beginning, and away with it
 _PATIENCE, _PACE = 0.5, 0.2  # seconds
+_BAR = 30  # characters, where there is room for them
 
 
 def is_wanted(stream: Any, environ: Mapping[str, str]) -> bool:  # noqa: ANN401  # a text stream, None where it was closed
@@ -24,28 +28,59 @@ def is_wanted(stream: Any, environ: Mapping[str, str]) -> bool:  # noqa: ANN401 
 
 
 @contextmanager
-def shown(words: str, stream: Any) -> Iterator[None]:  # noqa: ANN401  # as above
-    """Show the words and how long it takes, while what is inside is done."""
-    # A bar would need to know how much there is to read, which is known when most of it is done.
+def shown(command: str, stream: Any) -> Iterator[Track]:  # noqa: ANN401  # as above
+    """Show how far a command is while what is inside is done, which tells it by the `Track` that it gets."""
     from threading import Event, Thread
 
-    done = Event()
-    ticking = Thread(target=_tick, args=(words, stream, done), daemon=True)
+    at, done = _At(), Event()
+    ticking = Thread(target=_tick, args=(command, at, stream, done), daemon=True)
     ticking.start()
     try:
-        yield
+        yield at.track
     finally:
         done.set()
         ticking.join()
 
 
-def _tick(words: str, stream: Any, done: Event) -> None:  # noqa: ANN401  # as above
+class _At:
+    """Where the work is; what is counted only grows, so that the other thread reads it as it is."""
+
+    def __init__(self) -> None:
+        # How many packages there are to read is known when they have been read: that part has no bar.
+        self.words = "reading packages"
+        self.done = self.total = 0
+
+    def track(self, parts: Collection[T], words: str) -> Iterable[T]:
+        self.done, self.total, self.words = 0, len(parts), words
+        for part in parts:
+            yield part
+            self.done += 1
+
+
+def line(command: str, at: Any, seconds: float, columns: int) -> str:  # noqa: ANN401  # has words, done and total
+    """Return what is shown: command, work, and how much of it is done, in at most as many columns as there are."""
+    left = f"{command}: {at.words}"
+    if not at.total:
+        return f"{left}, {seconds:.0f} s"[: columns - 1]
+    right = f"{at.done} of {at.total}, {seconds:.0f} s"
+    room = min(_BAR, columns - len(left) - len(right) - 5)
+    full = room * min(at.done, at.total) // at.total
+    bar = f" [{'#' * full}{' ' * (room - full)}] " if room > 0 else " "
+    return f"{left}{bar}{right}"[: columns - 1]
+
+
+def _tick(command: str, at: _At, stream: Any, done: Event) -> None:  # noqa: ANN401  # as above
     started = monotonic()
     if done.wait(_PATIENCE):
         return
     with suppress(OSError, ValueError):
         while not done.wait(_PACE):
-            stream.write(f"\r{words}, {monotonic() - started:.0f} s\x1b[K")
+            stream.write(f"\r{line(command, at, monotonic() - started, _columns(stream))}\x1b[K")
             stream.flush()
         stream.write(ERASE)
         stream.flush()
+
+
+def _columns(stream: Any) -> int:  # noqa: ANN401  # as above
+    """Return how wide the terminal is: the stream's own, which needn't be the one that standard output goes to."""
+    return os.get_terminal_size(stream.fileno()).columns or 80  # a terminal needn't know

@@ -32,12 +32,14 @@ from skillsync.syncing.recovery import (
     written_into,
 )
 from skillsync.syncing.state import gitignore_text, read_entry, registry_of
+from skillsync.track import untracked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile
     from skillsync.syncing.plan import Plan
+    from skillsync.track import Track
 
 # What a rename says of a place in which something is.
 _TAKEN = frozenset({errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR})
@@ -74,9 +76,9 @@ class Work:
         return not self.plan.changes and self.gitignore is None
 
     @property
-    def written(self) -> Iterator[Change]:
+    def written(self) -> list[Change]:
         """The changes that bring content."""
-        return (change for change in self.plan.changes if change.action in _WRITES)
+        return [change for change in self.plan.changes if change.action in _WRITES]
 
 
 def needed(plans: Iterable[Plan]) -> list[str]:
@@ -107,8 +109,8 @@ def _content_changed(provider: LockedProvider, skill: LockedSkill, source: Sourc
     )
 
 
-def apply(works: list[Work], lock: Lockfile, sources: Mapping[str, Source]) -> None:
-    """Carry out the plans, in their order: what others link to comes first.
+def apply(works: list[Work], lock: Lockfile, sources: Mapping[str, Source], track: Track = untracked) -> None:
+    """Carry out the plans, in their order: what others link to comes first; `track` is told how much was copied.
 
     Raises SkillsyncError, with nothing changed, if content isn't what was locked, or the system has no links. Any other
     failure leaves each target directory as it was, or done: never in between. An OSError says that nothing was changed.
@@ -118,7 +120,7 @@ def apply(works: list[Work], lock: Lockfile, sources: Mapping[str, Source]) -> N
         for transaction in transactions:
             stack.push(transaction.end)
             transaction.begin()
-        problems = [problem for one in transactions for problem in one.stage(lock, sources)]
+        problems = [problem for one in transactions for problem in one.stage(lock, sources, track)]
         if problems:
             raise SkillsyncError(*problems)
         for transaction in transactions:
@@ -170,9 +172,9 @@ class _Transaction:
             filesystem.make_directory(STAGING, self._fd, 0o700)
             self._staging = os.open(STAGING, filesystem.DIRECTORY, dir_fd=self._fd)
 
-    def stage(self, lock: Lockfile, sources: Mapping[str, Source]) -> Iterator[Problem]:
+    def stage(self, lock: Lockfile, sources: Mapping[str, Source], track: Track) -> Iterator[Problem]:
         """Copy what is to be written, and yield what isn't the lock's content."""
-        for change in self._work.written:
+        for change in track(self._work.written, f"writing {self.place}"):
             if change.link is not None:
                 self._link(change.skill, change.link)
                 continue

@@ -22,12 +22,14 @@ from skillsync.syncing import gitignore, journal, registry
 from skillsync.syncing.journal import STAGING
 from skillsync.syncing.plan import Absent, Directory, Disk, Drift, Linked, Other, Plan, State, Twin
 from skillsync.syncing.target import busy_for_good, opened
+from skillsync.track import untracked
 
 if TYPE_CHECKING:
     from skillsync.locking.lockfile import Lockfile
     from skillsync.schema import Place
     from skillsync.syncing.registry import Registry
     from skillsync.syncing.target import Target
+    from skillsync.track import Track
 
 # Skillsync's own, and what a file manager leaves. No other dot hides anything: agents may load what is below it.
 _OWN = frozenset({registry.FILE_NAME, gitignore.FILE_NAME, STAGING, ".DS_Store"})
@@ -37,8 +39,8 @@ _PAUSE = 0.05  # seconds, for a run that is at work
 _FOREIGN_REGISTRY = ".agent-context-skills.json"
 
 
-def read_state(fd: int | None, target: Target, lock: Lockfile) -> State:
-    """Read what the plan has to know of a target directory.
+def read_state(fd: int | None, target: Target, lock: Lockfile, track: Track = untracked) -> State:
+    """Read what the plan has to know of a target directory; `track` is told how many skills were read.
 
     Raises SkillsyncError if the registry, or another tool's, can't be read.
     """
@@ -49,7 +51,7 @@ def read_state(fd: int | None, target: Target, lock: Lockfile) -> State:
     entries = listing(fd)
     twins = {folded(name): name for name in entries if name not in lock.skills}
     disk: dict[str, Disk] = {}
-    for name in {*lock.skills, *rows.rows}:
+    for name in track({*lock.skills, *rows.rows}, f"reading {target.name}"):
         if name in lock.skills and name in twins:
             disk[name] = Twin(filesystem.shown(twins[name]))
         elif name in entries:
@@ -79,7 +81,7 @@ def _has_journal(fd: int, target: Target) -> bool:
         )
 
 
-def read_settled(target: Target, lock: Lockfile) -> State:
+def read_settled(target: Target, lock: Lockfile, track: Track = untracked) -> State:
     """Read a target directory without its lock, again until no other run is at work in it.
 
     A run that is at work has a journal and the lock; an interrupted one has the journal alone. Raises SkillsyncError
@@ -87,7 +89,7 @@ def read_settled(target: Target, lock: Lockfile) -> State:
     """
     for _ in range(_TRIES):
         with opened(target) as fd:
-            found = read_state(fd, target, lock)
+            found = read_state(fd, target, lock, track)
         with opened(target) as fd:
             rows = registry.Registry() if fd is None else read_registry(fd, target)
             interrupted = fd is not None and _has_journal(fd, target)

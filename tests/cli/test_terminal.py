@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,11 +16,13 @@ from skillsync.cli import main as command_line
 from skillsync.rendering import progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
+    from skillsync.track import T
+
 LONG = "Write and review tests. " * 10
-AT_WORK = "sync: reading packages and skills, "
+AT_WORK = "sync: reading packages, "
 
 
 @pytest.fixture
@@ -145,12 +148,14 @@ def test_a_terminal_that_goes_away_ends_no_command(project: Project) -> None:
     class Gone:
         written = threading.Event()
 
+        def fileno(self) -> int:
+            return program
+
         def write(self, _text: str) -> None:
             self.written.set()
             raise OSError
 
-    stream = Gone()
-    with progress.shown("lock", stream):
+    with terminal() as (_, program), progress.shown("lock", stream := Gone()):
         assert stream.written.wait(60)
         project.done("lock")
 
@@ -180,6 +185,63 @@ def test_who_does_not_look_gets_no_line(
         monkeypatch.setattr("sys.stderr", stream)
         with contextlib.chdir(project.root), contextlib.redirect_stdout(None):
             assert command_line.main(["verify", *options]) == 0
+
+
+@dataclass
+class At:
+    words: str = "reading .agents/skills"
+    done: int = 0
+    total: int = 0
+
+
+def test_the_bar_says_how_much_is_done() -> None:
+    at = At(done=250, total=1000)
+    assert progress.line("verify", at, 1.6, 90) == (
+        "verify: reading .agents/skills [#######                       ] 250 of 1000, 2 s"
+    )
+    assert progress.line("verify", at, 1.6, 60) == "verify: reading .agents/skills [##       ] 250 of 1000, 2 s"
+    assert progress.line("verify", at, 1.6, 50) == "verify: reading .agents/skills 250 of 1000, 2 s"
+    assert progress.line("verify", At(done=7, total=7), 3, 90).count("#") == 30
+    assert progress.line("verify", At(), 3, 90) == "verify: reading .agents/skills, 3 s"
+    for columns in range(1, 120):
+        assert len(progress.line("verify", at, 100, columns)) < columns
+        assert len(progress.line("verify", At(), 100, columns)) < columns
+
+
+def test_each_command_counts_what_it_does(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every part of a long command is handed out by what counts it: none is counted that isn't done, or the reverse."""
+    seen: list[tuple[str, int, int]] = []
+
+    def track(parts: Collection[T], words: str) -> Iterable[T]:
+        handed = 0
+        for part in parts:
+            yield part
+            handed += 1
+        seen.append((words, handed, len(parts)))
+
+    def counted(*arguments: str) -> list[tuple[str, int, int]]:
+        seen.clear()
+        with terminal() as (_, program), os.fdopen(os.dup(program), "w") as stream:
+            monkeypatch.setattr("sys.stderr", stream)
+            with contextlib.chdir(project.root), contextlib.redirect_stdout(None):
+                assert command_line.main(list(arguments)) == 0
+        return list(seen)
+
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "shown", lambda *_: contextlib.nullcontext(track))
+    project.gem("bake", "1.0.0", "tasks")
+    packages, target = ("reading packages' skills", 2, 2), (f"reading {SKILLS}", 2, 2)
+    assert counted("lock") == [packages]
+    assert counted("sync", "--dry-run") == [packages]
+    assert counted("sync") == [target, (f"writing {SKILLS}", 2, 2)]
+    assert counted("sync") == [target]
+    assert counted("verify") == [packages, target]
+    assert counted("list") == []
+    assert counted("list", "--verify") == [target]
+    assert counted("show", "testing") == [target]
+    assert counted("diff") == [packages]
+    assert counted("diff", "--installed") == [target]
 
 
 def test_what_is_done_at_once_shows_no_line() -> None:

@@ -359,6 +359,7 @@ def test_what_was_just_synced_is_in_sync(
 ) -> None:
     kept = {path: content for path, content in files.items() if not any(f.startswith(f"{path}/") for f in files)}
     project = Project(tmp_path_factory.mktemp("app"))
+    project.manifest('[providers.gem]\nsus = { hidden-characters = "allow" }\n')
     project.gem("sus", "1.0.0", "testing", files={f"skills/testing/{path}": text for path, text in kept.items()})
     directory = project.gem_root("sus") / "skills/testing"
     for path in data.draw(st.sets(st.sampled_from(sorted(kept)))) if kept else ():
