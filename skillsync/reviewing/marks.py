@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from skillsync.discovery.skill import value
 from skillsync.hashing import SKILL_FILE
-from skillsync.hidden import summary
+from skillsync.hidden import is_plain, summary
 from skillsync.reviewing.difference import LARGE
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _marks(file: FileDifference, new: Version, before: set[str]) -> Iterator[Mar
     if fresh := [host for host in hosts(text) if host not in before]:
         more = f" and {len(fresh) - _MANY} more" if len(fresh) > _MANY else ""
         yield Mark(kind=Kind.HOST, path=path, detail=", ".join(fresh[:_MANY]) + more)
-    if found := summary(text):
+    if not is_plain(new.content or b"") and (found := summary(text)):
         # `lock` refuses them, unless the manifest accepts those of the provider, today's and later ones.
         yield Mark(kind=Kind.HIDDEN, path=path, detail=str(found), line=found.first.line if found.first else None)
     if path.lower().endswith(_MARKDOWN):
@@ -140,6 +140,9 @@ def leaving(path: str, text: str) -> Iterator[tuple[int, str]]:
     worst 64 KiB, and passes over what stands in a block of code, which an agent follows too.
     """
     for number, line in enumerate(text.split("\n"), 1):
+        # Every link has one of these; the pattern takes many times as long to find nothing in a line.
+        if not ("](" in line or "]:" in line or "=" in line):
+            continue
         targets = (next(filter(None, found), "") for found in _TARGET.findall(line))
         yield from ((number, target) for target in dict.fromkeys(targets) if leaves(path, target))
 
