@@ -7,14 +7,16 @@ wrong with the lock, and where there is none, there are no names and no message.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from skillsync.cli.examples import TOPICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 # A lock is a repository's: a package's name in it may be anything on one line.
 _HARMLESS = re.compile(r"[a-z]+:[A-Za-z0-9@][A-Za-z0-9@/._-]*")
@@ -39,19 +41,33 @@ class _Option:
     many: bool
 
 
-def names(kind: str) -> str:
-    """Return the locked skills or providers of the project, one a line."""
+def names(kind: str = "", *typed: str) -> str:
+    """Return the locked `skills` or `providers`, one a line, of the project that the words before the cursor are about.
+
+    The words are as they were typed: of quotes, variables and the like in them only a leading `~` is understood.
+    """
     from skillsync.cli.project import Project, find, load_lock
     from skillsync.errors import SkillsyncError
 
     try:
-        lock = load_lock(Project(root=find(None)))
+        lock = load_lock(Project(root=find(_project(typed))))
     except (SkillsyncError, OSError):
         lock = None
-    if lock is None:
+    if lock is None or kind not in {"skills", "providers"}:
         return ""
     found = lock.skills if kind == "skills" else [one.key for one in lock.providers if _HARMLESS.fullmatch(one.key)]
     return "".join(f"{name}\n" for name in found)
+
+
+def _project(typed: Sequence[str]) -> str | None:
+    """Return the directory that `--project` names among some words, None if none does."""
+    given = None
+    for before, word in pairwise(("", *typed)):
+        if before == "--project":
+            given = word
+        elif word.startswith("--project="):
+            given = word.partition("=")[2]
+    return None if given is None else os.path.expanduser(given)
 
 
 def script(shell: str, commands: Mapping[str, argparse.ArgumentParser]) -> str:
@@ -114,7 +130,8 @@ _skillsync_read() {
     command= option=
     for word in "$@"; do
         case $word in
-            -*) option=${word%%=*} ;;
+            -*=*) option= ;;
+            -*) option=$word ;;
             *)
                 if [[ -z $command ]]; then
                     command=$word option=
@@ -160,7 +177,7 @@ _skillsync() {
                 continue
                 ;;
             # No list goes through `compgen -W`, which would run what stands in it.
-            @*) list=$("${words[0]}" completion --names "${word#@}" 2>/dev/null) ;;
+            @*) list=$("${words[0]}" completion --names "${word#@}" "${words[@]:1}" 2>/dev/null) ;;
             *) list=$word ;;
         esac
         while IFS= read -r word; do
@@ -196,7 +213,7 @@ _skillsync() {
     for word in ${=offers}; do
         case $word in
             @files) _files ;;
-            @*) compadd -- ${(f)"$("${words[1]}" completion --names "${word#@}" 2>/dev/null)"} ;;
+            @*) compadd -- ${(f)"$("${words[1]}" completion --names "${word#@}" "${before[@]}" 2>/dev/null)"} ;;
             *) compadd -- "$word" ;;
         esac
     done
@@ -220,7 +237,7 @@ end
 
 function __skillsync_names
     set -l before (commandline -opc)
-    $before[1] completion --names $argv[1] 2>/dev/null
+    $before[1] completion --names $argv[1] $before[2..-1] 2>/dev/null
 end
 
 complete -c skillsync -f

@@ -121,7 +121,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     wanted = completion.add_mutually_exclusive_group(required=True)
     wanted.add_argument("shell", nargs="?", choices=("bash", "zsh", "fish"), help="the shell that it is for")
-    wanted.add_argument("--names", choices=("skills", "providers"), help=argparse.SUPPRESS)  # what the scripts ask for
+    # What the scripts ask for: a kind of names, and the words that were typed.
+    wanted.add_argument("--names", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
 
 
@@ -184,7 +185,7 @@ def _completion(options: argparse.Namespace) -> str:
     from skillsync.cli.completion import names, script
 
     if options.names is not None:
-        return names(options.names)
+        return names(*options.names)
     parser = _parser()
     return script(options.shell, _subparsers(parser))
 

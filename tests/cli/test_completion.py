@@ -46,7 +46,7 @@ def project(tmp_path: Path) -> Project:
     return made
 
 
-def completed(shell: str, line: str, at: Path) -> set[str]:
+def completed(shell: str, line: str, at: Path, home: Path | None = None) -> set[str]:
     """What a shell offers for a line, as it stands after the last character that splits words."""
     need(shell)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -55,7 +55,7 @@ def completed(shell: str, line: str, at: Path) -> set[str]:
         "zsh": ("zsh", "-f", "-c", ZSH, "zsh", line),
         "fish": ("fish", "--no-config", "-c", FISH, line),
     }
-    environment = {**os.environ, "PATH": path, "HOME": str(at.parent), "XDG_CONFIG_HOME": str(at.parent)}
+    environment = {**os.environ, "PATH": path, "HOME": str(home or at.parent), "XDG_CONFIG_HOME": str(at.parent)}
     done = subprocess.run(command[shell], cwd=at, env=environment, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     return set(filter(None, done.stdout.splitlines()))
@@ -89,6 +89,26 @@ SHELLS = pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 )
 def test_a_shell_completes(project: Project, shell: str, line: str, offered: set[str]) -> None:
     assert completed(shell, f"skillsync {line}", project.root) == offered
+
+
+@SHELLS
+@pytest.mark.parametrize("line", ["--project {} ", "--project=elsewhere --project={} ", "--quiet --project ~/app "])
+def test_the_names_are_those_of_the_project_that_is_named(project: Project, shell: str, line: str) -> None:
+    typed = line.format(os.path.relpath(project.root, project.root.parent))
+    assert completed(shell, f"skillsync allow {typed}", project.root.parent, project.root.parent) == {
+        "gem:sus",
+        "gem:bake",
+    }
+    assert completed(
+        shell, f"skillsync show --project nowhere {typed}te", project.root.parent, project.root.parent
+    ) == {"testing"}
+    assert completed(shell, "skillsync allow --project nowhere ", project.root) == set()
+
+
+@pytest.mark.parametrize("asked", [(), ("files",), ("skills", "show", "--project")])
+def test_what_no_script_asks_for_has_no_names_or_all(project: Project, asked: tuple[str, ...]) -> None:
+    out = project.done("completion", "--names", *asked).out
+    assert out == ("baking\ntesting\ntracing\n" if asked[:1] == ("skills",) else "")
 
 
 @SHELLS
@@ -152,6 +172,6 @@ def test_the_names_are_those_of_the_lock(project: Project) -> None:
     assert "--names" not in project.run("completion", "--help").out
 
 
-@pytest.mark.parametrize("words", ["", "tcsh", "bash --names skills", "--names nix"])
+@pytest.mark.parametrize("words", ["", "tcsh", "bash --names skills"])
 def test_a_shell_that_there_is_no_script_for_is_wrong_usage(project: Project, words: str) -> None:
     assert project.run("completion", *shlex.split(words)).code == 2
