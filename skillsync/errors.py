@@ -5,9 +5,10 @@ Invariants: a code has one exit code; a problem's path is relative to the projec
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING
+
+from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,8 +85,7 @@ _EXIT_CODES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Value):
     """One thing that is wrong: what, where, and the step that gets the person on.
 
     `line` and `column` count from 1. `provider` is written `ecosystem:name`.

@@ -6,10 +6,11 @@ it is framed, so that two different trees never feed the same bytes to BLAKE3 (d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from blake3 import blake3
+
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,15 +23,13 @@ MAX_LINKS = 32
 _VERSION = b"skillsync-tree-v1\0"
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Value, kw_only=False):
     """A regular file, by the hash of its bytes (`blake3:<hex>`)."""
 
     hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Value, kw_only=False):
     """A symbolic link inside the skill, by the text of its target."""
 
     target: str
@@ -83,8 +82,7 @@ def directories_of(tree: Mapping[str, Entry]) -> frozenset[str]:
     return frozenset(prefix for path in tree for prefix in parents(path))
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Value, kw_only=False):
     """Why a link can't be followed."""
 
     reason: str

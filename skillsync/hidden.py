@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE, getincrementaldecoder
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
+
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,8 +63,7 @@ _UTF8 = "utf-8-sig"
 _FIRST_PRINTED = 0xA0
 
 
-@dataclass(frozen=True, slots=True)
-class Hidden:
+class Hidden(Value, kw_only=False):
     """One hidden character; line and column count from 1, in characters, a byte order mark at the start left out."""
 
     character: str
@@ -77,8 +77,7 @@ class Hidden:
         return f"U+{number:04X} {name or ('CONTROL' if number < _FIRST_PRINTED else 'RESERVED')}"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Value, kw_only=False):
     """What was found in one file: the first, and how many more. `first` is None where the file is too large to tell."""
 
     first: Hidden | None

@@ -11,7 +11,6 @@ import hashlib
 import os
 import stat
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from skillsync.filesystem import CHUNK, DIRECTORY, READ, is_utf8, shown
 from skillsync.hashing import SCHEME, SKILL_FILE, File, Link, Tree, directories_of, resolve_link, tree_hash
 from skillsync.hidden import LIMIT, Finding, Large, look
 from skillsync.schema import folded
+from skillsync.values import Value, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,8 +38,7 @@ _STRAYED = "is a link, and does not lead to the file that was installed"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(Value):
     """What is known of a file besides its content; none of it is hashed."""
 
     size: int
@@ -47,16 +46,14 @@ class Facts:
     script: bool  # begins with `#!`
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Value):
     """Something that no skill may hold, and where."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(Value):
     """A skill's directory as it was read once.
 
     `runtime` are the directories that the walker left alone: somebody's work in an installed skill, a fault in a
@@ -81,8 +78,7 @@ class Snapshot:
         return frozenset(path for path, file in facts if file.script or file.executable or path.startswith("scripts/"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copy:
+class Copy(Value):
     """A skill's directory and what was read in it; `path` is relative to `root`, which no link below leaves."""
 
     root: str

@@ -7,10 +7,11 @@ read is written again as it was, tags and quotes included.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import yaml
+
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +46,7 @@ _UNPRINTABLE = re.compile("[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\\ud7ff\\ue000-\\uff
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scalar:
+class Scalar(Value):
     """A text. `style` is its quote or block mark, "" for a plain one; `tag` is what was written, "" for none."""
 
     text: str
@@ -61,8 +61,7 @@ class Scalar:
         return self.tag == _NULL_TAG or (not self.style and not self.tag and self.text in _NULLS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alias:
+class Alias(Value):
     """A reference to another node, not followed."""
 
     anchor: str
@@ -70,8 +69,7 @@ class Alias:
     column: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sequence:
+class Sequence(Value):
     """A list. `flow` tells whether it was written in brackets."""
 
     items: list[Node]
@@ -81,8 +79,7 @@ class Sequence:
     column: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mapping:
+class Mapping(Value):
     """A mapping, as the pairs that were written."""
 
     pairs: list[tuple[Node, Node]]
@@ -130,15 +127,15 @@ def _place(mark: Any) -> tuple[int, int]:  # noqa: ANN401  # PyYAML's two kinds 
     return mark.line + 1, mark.column + 1
 
 
-@dataclass(slots=True)
 class _Builder:
     """Nodes from events, one at a time."""
 
-    root: Node | None = None
-    place: tuple[int, int] = (1, 1)  # where the last event ended
-    _count: int = 0
-    _open: list[Sequence | Mapping] = field(default_factory=list)
-    _keys: list[Node | None] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.root: Node | None = None
+        self.place = (1, 1)  # where the last event ended
+        self._count = 0
+        self._open: list[Sequence | Mapping] = []
+        self._keys: list[Node | None] = []
 
     def take(self, event: Any) -> None:  # noqa: ANN401  # PyYAML's events have no common attributes in their types
         """Take the parser's next event."""

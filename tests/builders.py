@@ -9,7 +9,7 @@ import socket
 import stat
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from skillsync.syncing.plan import Directory
 from skillsync.syncing.recovery import recover
 from skillsync.syncing.registry import Row
 from skillsync.syncing.state import read_gitignore, read_state
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

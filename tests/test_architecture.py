@@ -16,6 +16,7 @@ import skillsync
 ROOT = Path(skillsync.__file__).parent
 # Import only from what stands to the left, or from the same folder.
 ORDER = (
+    "values",
     "errors",
     "schema",
     "track",
@@ -33,6 +34,7 @@ ORDER = (
     "__main__",
 )
 PURE = {
+    "values",
     "errors",
     "schema",
     "track",

@@ -6,7 +6,6 @@ isn't named is admitted as it was.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
@@ -23,6 +22,7 @@ from skillsync.locking.pins import Pinned, pinned_by
 from skillsync.rendering import report
 from skillsync.rendering.report import Report
 from skillsync.schema import line_fault, size_fault, suggestion
+from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from skillsync.locking.manifest import Named
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(Value):
     """What the person asked for: which providers, which skills of them (none: all), and in which version."""
 
     allow: bool
@@ -46,8 +45,7 @@ class Wish:
         return "allow" if self.allow else "deny"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _State:
+class _State(Value):
     """The documents as they are, and what is installed."""
 
     manifest: Manifest

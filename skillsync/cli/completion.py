@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from skillsync.cli.examples import TOPICS
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,8 +31,7 @@ _NAMED = {
 _FILES = ("@files",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Option:
+class _Option(Value):
     """An option of a command; `offers` is None where it takes no value."""
 
     names: tuple[str, ...]

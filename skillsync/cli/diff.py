@@ -7,7 +7,6 @@ Invariants: writes nothing but a page that was asked for, and that never over wh
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from skillsync.rendering.report import Report, counted, printable
 from skillsync.rendering.unified import body, stat, unified
 from skillsync.reviewing.marks import marks
 from skillsync.schema import suggestion
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -43,8 +43,7 @@ class Form(Enum):
     MARKDOWN = "markdown"
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Value, kw_only=False):
     """A page for a browser, in a file; `-` is standard output."""
 
     file: str

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from skillsync.locking.manifest import DEFAULT_TARGET, FILE_NAME, Manifest
 from skillsync.rendering import report
 from skillsync.rendering.report import Report
 from skillsync.syncing.target import locate
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,7 +5,6 @@ Invariants: writes the lock and nothing else, and only when its content changes;
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
@@ -24,6 +23,7 @@ from skillsync.reviewing.marks import marks
 from skillsync.syncing import target
 from skillsync.syncing.registry import Row
 from skillsync.syncing.state import read_registry
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,6 @@ Invariants: writes nothing; a state comes from lock, registry and existence; onl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillsync.cli.project import Project, targets
@@ -17,6 +16,7 @@ from skillsync.snapshot import shipped_faults
 from skillsync.syncing import plan, status, target
 from skillsync.syncing.state import glance, read_settled
 from skillsync.syncing.status import Status
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from skillsync.locking.manifest import Manifest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Value):
     """One skill of one provider. `provider` is None where only the lock still knows it.
 
     `hash` and `locked_version` are the lock's: the provider's copy may be of another version by now.
@@ -42,8 +41,7 @@ class Row:
     provider: Provider | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shelf:
+class Shelf(Value):
     """A provider and its skills; one that is not installed has the locked version, and no `choice`."""
 
     ecosystem: str

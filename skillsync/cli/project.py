@@ -6,7 +6,6 @@ Invariants: reads only the two documents; absent, empty, unreadable and of anoth
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillsync.discovery import ECOSYSTEMS
@@ -16,6 +15,7 @@ from skillsync.locking import lockfile, manifest
 from skillsync.schema import InvalidError, MalformedError, NewerError
 from skillsync.syncing.target import locate
 from skillsync.track import untracked
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from skillsync.locking.lockfile import Lockfile
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from skillsync.track import Track
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Project:
+class Project(Value):
     """The project that a command is about, and what the person said of it.
 
     `root` is its absolute directory; `python` the Python environment that was named; `outside` tells whether a target

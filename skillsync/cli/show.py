@@ -5,7 +5,6 @@ Invariants: writes nothing; every provider that ships the name is shown; what is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillsync.cli.overview import overview
@@ -22,6 +21,7 @@ from skillsync.schema import suggestion
 from skillsync.snapshot import shipped_faults
 from skillsync.syncing import plan
 from skillsync.syncing.state import read_settled
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 _TEXT_LIMIT = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Copy:
+class _Copy(Value):
     """A provider's copy of a skill, as it was read; `path` is relative to the package's root."""
 
     path: str
@@ -77,8 +76,7 @@ def run(project: Project, name: str) -> Report:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Place(Value):
     """What `sync` would do with a locked skill in one target directory, or why it would not."""
 
     target: str

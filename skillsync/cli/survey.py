@@ -6,7 +6,6 @@ Invariants: reads only; every environment that was read, and every one that was 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillsync import discovery
@@ -19,6 +18,7 @@ from skillsync.locking.examination import examine
 from skillsync.locking.manifest import FILE_NAME
 from skillsync.locking.pins import Pinned, vanished
 from skillsync.track import untracked
+from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from skillsync.track import Track
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class Survey(Value):
     """The environments that were read, and the packages in them that ship skills or should."""
 
     environments: tuple[Environment, ...]
@@ -67,8 +66,7 @@ def read_environments(project: Project, manifest: Manifest, pinned: Iterable[str
     return [discovery.read(ecosystem, project.root, os.environ, python=project.python) for ecosystem in active]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class Sight(Value):
     """What was seen, before it is judged: the ecosystems' answers, and every package with what it ships.
 
     `problems` are those of choosing the versions that count.

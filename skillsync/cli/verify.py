@@ -5,7 +5,6 @@ Invariants: the same plan as `sync`; says how much it looked at; a lock with ski
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -34,20 +33,18 @@ class Scope(Enum):
     PROVIDERS = "providers"
 
 
-@dataclass(slots=True)
 class _Findings:
     """What was looked at and found so far."""
 
-    compared: list[tuple[str | None, str]] = field(default_factory=list)
-    skills: int = 0
-    files: int = 0
-    providers: int = 0
-    drift: list[tuple[str | None, DriftRow]] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
-    notes: dict[str, str] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
-    data: report.Json = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.compared: list[tuple[str | None, str]] = []
+        self.skills = self.files = self.providers = 0
+        self.drift: list[tuple[str | None, DriftRow]] = []
+        self.problems: list[Problem] = []
+        self.lines: list[str] = []
+        self.notes: dict[str, str] = {}
+        self.left_out: list[str] = []
+        self.data: report.Json = {}
 
 
 def run(project: Project, *, scope: Scope) -> Report:

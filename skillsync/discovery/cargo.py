@@ -12,7 +12,6 @@ import json
 import os
 import re
 from collections import Counter, deque
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +26,7 @@ from skillsync.discovery.npm.semver import quoted, version_key
 from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
 from skillsync.filesystem import Kind, exists, open_directory, read_file, shown, upward_from
 from skillsync.schema import InvalidError, MalformedError, NewerError, Table, is_visible, toml
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -129,8 +129,7 @@ def read(project: str, environ: Mapping[str, str]) -> Environment | NoEnvironmen
 # Cargo.lock
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _Row(Value):
     """A package of the lock. `source` is empty for a path crate; `needs` are names with what tells their version."""
 
     name: str
@@ -433,8 +432,7 @@ def _hosts(index: str) -> frozenset[str]:
     return frozenset({_url(index.removeprefix("registry+").removeprefix("sparse+"))[0]})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Hit:
+class _Hit(Value):
     """A crate's directory, and the directory (or the lock) that it was found by."""
 
     root: str

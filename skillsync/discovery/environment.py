@@ -6,9 +6,10 @@ Invariants: nothing here reads the disk; a package's root is an absolute path, w
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
+
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from skillsync.errors import Problem
 
 
-@dataclass(frozen=True, kw_only=True)
-class Record:
+class Record(Value, cached=True):
     """What the installer wrote down of a package's files where packages share directories, as far as skills go.
 
     `files` holds each file's SHA-256 (hexadecimal, "" where none was written down), `directories` are those above the
@@ -40,8 +40,7 @@ class Record:
         return {path[len(directory) + 1 :]: self.files[path] for path in self._ordered[start:end]}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Package:
+class Package(Value):
     """One installed package, whether it ships skills or not.
 
     `version` is without the platform. `places` are the directories, relative to `root`, whose children are skills.
@@ -72,8 +71,7 @@ class Package:
         return self.record.below(skill) if self.record else {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Value):
     """Everything that one ecosystem has installed for the project.
 
     `packages` may hold several versions of one name, and several packages of one name and version: variants of it
@@ -93,8 +91,7 @@ class Environment:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoEnvironment:
+class NoEnvironment(Value):
     """The ecosystem has nothing installed that could be read: never the same as an environment without packages."""
 
     ecosystem: str

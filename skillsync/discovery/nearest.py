@@ -6,18 +6,17 @@ none is preferred.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillsync.discovery.environment import Package
 from skillsync.errors import Code, Problem, Severity, typed
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installed:
+class Installed(Value):
     """A package that was found.
 
     `root` is its directory, `path` where it was found, as people know it, `source` what led there.
@@ -33,8 +32,7 @@ class Installed:
     distance: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Value):
     """The packages that count, and what was passed over for them; by name, what could not be settled: a warning."""
 
     counted: tuple[Installed, ...]

@@ -6,7 +6,6 @@ package's root; one bad skill never hides its siblings; whatever is passed over 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillsync.discovery.skill import READ_SIZE, about, parse
@@ -14,6 +13,7 @@ from skillsync.errors import Code, Problem, Severity, UnreadableError
 from skillsync.filesystem import Kind, is_utf8, listing, open_directory, read_start, shown
 from skillsync.hashing import SKILL_FILE, File
 from skillsync.snapshot import Snapshot, snapshot
+from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from skillsync.discovery.environment import Package
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundSkill:
+class FoundSkill(Value):
     """A skill as its package ships it. `path` is relative to the package's root; `problems` are warnings so far."""
 
     name: str
@@ -32,16 +31,14 @@ class FoundSkill:
     is_valid: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ignored:
+class Ignored(Value):
     """Something in a skills directory that is no skill."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class Provider(Value):
     """A package and the skills that were found in it.
 
     `places` are those that exist. `problems` are warnings about the whole package, and errors where it is admitted.

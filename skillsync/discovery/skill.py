@@ -7,11 +7,11 @@ where they can be told apart; unknown keys are nobody's business.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillsync.errors import Code, Problem, Severity
 from skillsync.schema import name_fault
+from skillsync.values import Value, replace
 from skillsync.yaml_nodes import Alias, Mapping, Node, Scalar, Sequence, YamlError, compose
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ _DISPUTED_BREAK = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
 _BARE_VALUE = re.compile(r"([A-Za-z][\w-]*):[ \t]+([^\"'|>\[{&*!#%@`\s].*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Frontmatter:
+class Frontmatter(Value, kw_only=False):
     """What SKILL.md says of its skill; `description` is empty if it could not be read."""
 
     description: str

@@ -6,11 +6,11 @@ version and of the path.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillsync.locking.editing import NONE, Edit, Terms, edited
 from skillsync.locking.manifest import is_pattern, matches, parse
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

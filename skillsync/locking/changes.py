@@ -5,11 +5,11 @@ Invariants: pure; sorted; a change is display and instruction at once, so what i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from skillsync.snapshot import is_ignored
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,8 +30,7 @@ class Action(Enum):
     FORGET = "forget"  # a registry row alone
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileChanges:
+class FileChanges(Value):
     """What differs between two trees, by path."""
 
     added: tuple[str, ...] = ()
@@ -45,8 +44,7 @@ class FileChanges:
         return "; ".join(f"{word} {', '.join(paths)}" for word, paths in words if paths)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Value):
     """One action on one skill.
 
     `before` is the hash of the directory that is there now, None for nothing or what has none. `previous` is the

@@ -5,11 +5,11 @@ Invariants: pure; never depends on the order in which anything was found.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillsync.errors import Code, Problem, Severity, typed
 from skillsync.locking.manifest import FILE_NAME, Manifest, Rule
+from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 EVERYTHING = Rule(key="", pattern="*", requirement="*", meets=lambda _version: True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Value):
     """The version of a package that counts, with all its variants, and the rule that admits it (None: nothing does).
 
     `refusing` is the rule for a package of that name which doesn't admit this version.
@@ -42,8 +41,7 @@ class Choice:
         return (self.rule.path,) if self.rule and self.rule.path else self.package.places
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Value):
     """A choice and what was found in each of its variants."""
 
     choice: Choice

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import tomlkit
@@ -18,6 +17,7 @@ from tomlkit.items import Comment, InlineTable, SingleKey, Table, Trivia
 
 from skillsync.locking.manifest import parse
 from skillsync.schema import InvalidError, MalformedError, quoted
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,8 +39,7 @@ _MARGIN = re.compile(r"\n([ \t]*)[^\s\]]")
 _CLOSE = re.compile(r"\n([ \t]*)\]$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Value):
     """What an entry says, whichever way it is written."""
 
     requirement: str = "*"
@@ -80,8 +79,7 @@ class UneditableError(Exception):
     """A manifest that is valid, and written in a way that can't be changed without changing more."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
+class Edit(Value):
     """What is wanted: an entry of this name (canonical, or a pattern) that says this, or none of it."""
 
     ecosystem: str
@@ -232,8 +230,7 @@ def _comments(raw: str) -> list[str]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Value, kw_only=False):
     """Where something stands: in the body of a table, by the key that is written there."""
 
     container: Container

@@ -5,13 +5,13 @@ Invariants: pure; two admitted providers of one name are an error, never a choic
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillsync.errors import Code, Problem, Severity, typed
 from skillsync.locking.choice import Candidate, manifest_problem, version_not_admitted
 from skillsync.locking.manifest import FILE_NAME, Manifest, is_pattern, matches
 from skillsync.locking.pins import Pinned, raised
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

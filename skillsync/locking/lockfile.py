@@ -7,7 +7,6 @@ that doesn't add up (a hash that isn't its files', one name twice) is unreadable
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from skillsync.schema import (
     toml,
     toml_fault,
 )
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -37,8 +37,7 @@ _ECOSYSTEM = re.compile(r"[a-z]+")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockedSkill:
+class LockedSkill(Value):
     """A skill as it was approved."""
 
     name: str
@@ -46,8 +45,7 @@ class LockedSkill:
     tree: Tree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockedProvider:
+class LockedProvider(Value):
     """A provider and the skills of it that are admitted: at least one."""
 
     ecosystem: str
@@ -61,8 +59,7 @@ class LockedProvider:
         return f"{self.ecosystem}:{self.name}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lockfile:
+class Lockfile(Value, cached=True):
     """The target state of a project."""
 
     providers: tuple[LockedProvider, ...] = ()

@@ -7,11 +7,11 @@ Invariants: pure; one wrong key and the whole file is refused, never half of it 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from skillsync.schema import InvalidError, Table, folded, line_fault, name_fault, path_fault, toml
+from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -54,8 +54,7 @@ def is_pattern(text: str) -> bool:
     return _WILDCARD.search(text) is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class Named(Value):
     """A provider, or a pattern of providers, as the manifest would name it."""
 
     ecosystem: str
@@ -78,8 +77,7 @@ def skill_fault(text: str) -> str | None:
     return name_fault(text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Value):
     """One provider's entry, or one pattern's. `key` is where it stands; `skills` None means every skill."""
 
     key: str
@@ -112,8 +110,7 @@ class Rule:
         return self.skills is not None and skill in self.skills and self.admits(skill)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Manifest(Value):
     """The whole file; `rules` is None where there is no `[providers]`: then every provider is admitted.
 
     `link` asks for links to the first target's skills, in place of copies, in all the others.

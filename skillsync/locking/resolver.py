@@ -6,7 +6,6 @@ alone, whole and unchanged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillsync import hidden
@@ -18,6 +17,7 @@ from skillsync.locking.manifest import FILE_NAME
 from skillsync.locking.pins import Pinned, raised
 from skillsync.schema import quoted
 from skillsync.snapshot import Copy, Fault, Snapshot, shipped_faults
+from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from skillsync.locking.manifest import Rule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
+class Resolution(Value):
     """What `lock` would write, what it would leave out, and what stands against it. `copies` are the sources."""
 
     lock: Lockfile

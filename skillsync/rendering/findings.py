@@ -5,12 +5,12 @@ Invariants: pure; every finding of a report is there, drift before problems; a p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillsync.locking import lockfile, manifest
 from skillsync.rendering.report import drift_line, printable
 from skillsync.syncing.plan import Drift
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,8 +37,7 @@ _REVIEW = "review it with `skillsync diff`, then run `skillsync lock`"
 _SYNC = "`skillsync sync --dry-run` shows what a sync would do"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Value):
     """One difference or problem: its kind, what is said of it, and where it is; `path` is the repository's."""
 
     kind: str

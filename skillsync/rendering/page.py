@@ -11,7 +11,6 @@ import re
 import unicodedata
 from base64 import b64encode
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from itertools import groupby, islice, pairwise, zip_longest
@@ -26,6 +25,7 @@ from skillsync.rendering.unified import refused, size, why
 from skillsync.reviewing import lines
 from skillsync.reviewing.marks import Kind, Mark, host_places, known_hosts, marks
 from skillsync.schema import is_visible
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -62,16 +62,14 @@ _DONE = {
 Span = tuple[int, int, str]  # from and to in a line, and what it is
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Value, kw_only=False):
     """A part of a text as it is shown; `kinds` are what it is, as class names, "" for plain text."""
 
     text: str
     kinds: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(Value):
     """A line of a file; `labels` say what deserves a look in it, `anchor` is set where something leads to it."""
 
     number: int
@@ -82,8 +80,7 @@ class Line:
     is_open: bool = False  # nothing ends it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(Value):
     """Lines that belong together: "change", "equal", or "folded", which are equal too."""
 
     kind: str
@@ -102,8 +99,7 @@ class Block:
         return sum(_MARKUP + sum(_MARKUP * bool(one.kinds) + len(one.text) for one in line.pieces) for line in both)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class File:
+class File(Value):
     """One file of a skill, as the page has it."""
 
     anchor: str
@@ -117,8 +113,7 @@ class File:
     left_out: str  # which lines are not there, "" if all are
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skill:
+class Skill(Value):
     """One change, as the page has it; `looks` are its marks, each with the anchor that it leads to."""
 
     anchor: str

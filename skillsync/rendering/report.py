@@ -6,12 +6,12 @@ Invariants: pure; nothing of a provider's reaches a terminal unescaped: no contr
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from skillsync.errors import ExitCode, Problem, exit_code, typed
 from skillsync.locking.changes import Action, Change, FileChanges
 from skillsync.schema import is_visible
+from skillsync.values import Value, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,8 +49,7 @@ DIFF = {"+": _GREEN, "-": _RED, "@@": _CYAN, "diff ": _BOLD, "! ": _YELLOW} | CH
 PROBLEMS = {"error[": _RED, "warning[": _YELLOW}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
+class Verification(Value):
     """What `verify` compared and found: what its forms for CI are made of.
 
     A target directory of None is the lock itself. `notes` say more of a path, and `summary` has nothing of a package's.
@@ -62,8 +61,7 @@ class Verification:
     summary: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Value):
     """What a command has to say.
 
     `findings` are said under --quiet too, `details` only under --verbose. On a terminal, `palette` gives lines their

@@ -5,11 +5,11 @@ Invariants: pure; bytes are only ever those that the entry's hash is of; what is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillsync.hashing import Entry, Link
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from skillsync.errors import Code
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 LARGE = 1024 * 1024
 
 
-@dataclass(frozen=True, kw_only=True)
-class Version:
+class Version(Value, cached=True):
     """One side of a file. `size` (bytes) and `content` are None where they are not at hand.
 
     `is_script` tells what DESIGN calls a script: it begins with `#!`, its owner may run it, or it lies under
@@ -62,8 +61,7 @@ class Version:
         return self.entry.hash if self.size is None else f"{self.size} bytes, {self.entry.hash}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileDifference:
+class FileDifference(Value):
     """One path that differs; a side is None where nothing is there."""
 
     path: str
@@ -76,8 +74,7 @@ class FileDifference:
         return all(side is None or side.text is not None for side in (self.old, self.new))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillDifference:
+class SkillDifference(Value):
     """What one change is made of.
 
     `target` is the target directory, None for a change of the lock; `refusal` is why `sync` does it only if forced.

@@ -5,11 +5,12 @@ Invariants: pure; time and memory are bounded, whatever the texts are: beyond th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Indel
+
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,8 +23,7 @@ _MOST = 10_000 * 10_000
 Opcode = tuple[str, int, int, int, int]  # difflib's: a tag, the lines of the old text, and those of the new
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Value, kw_only=False):
     """Lines of the old text from `start` to `end`, and those of the new that are in their place."""
 
     tag: str  # "equal", "replace", "delete" or "insert"

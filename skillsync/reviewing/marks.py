@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -16,6 +15,7 @@ from skillsync.discovery.skill import value
 from skillsync.hashing import SKILL_FILE
 from skillsync.hidden import is_plain, summary
 from skillsync.reviewing.difference import LARGE
+from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,8 +46,7 @@ class Kind(Enum):
     HIDDEN = "hidden-characters"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class Mark(Value):
     """One thing to look at, in a file; `detail` says what it is, "" where the kind says all."""
 
     kind: Kind

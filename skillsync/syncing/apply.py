@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -33,6 +32,7 @@ from skillsync.syncing.recovery import (
 )
 from skillsync.syncing.state import gitignore_text, read_entry, registry_of
 from skillsync.track import untracked
+from skillsync.values import Value, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -47,8 +47,7 @@ _WRITES = frozenset({Action.ADD, Action.UPDATE})
 _MOVES = _WRITES | {Action.REMOVE}  # of one skill there is one of these at most
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Value):
     """Where a locked skill's content comes from: a directory below a package's root.
 
     `recorded` are the hashes of its files that the package's installer wrote down, by path relative to the skill.
@@ -59,8 +58,7 @@ class Source:
     recorded: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Work(Value):
     """A plan and what it is carried out with: the open target directory, None where there is none and nothing to do.
 
     `gitignore` is the file's text to come, None to leave it as it is.

@@ -7,12 +7,12 @@ a repository, so it gives no right to what the registry or the directory's own n
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from skillsync.schema import InvalidError, MalformedError, Table, decode, hash_fault, name_fault, size_fault
 from skillsync.syncing import registry
+from skillsync.values import Value, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,8 +28,7 @@ OLD = "old-"
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Value):
     """One skill that changes: the hash that was there and the one that comes, None for nothing.
 
     `inode` is the number of the staged directory, `old_inode` that of what goes, 0 for nothing: it stays with the
@@ -45,8 +44,7 @@ class Step:
     link: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Journal:
+class Journal(Value):
     """The steps of one run, and the registry as it is when all are done."""
 
     steps: tuple[Step, ...]
@@ -61,8 +59,7 @@ class Ownership(Enum):
     UNKNOWN = "unknown"  # there is no registry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Value):
     """What the next run sees of one step.
 
     `here` is the hash of the skill's directory, None where there is none or it has none; `inode` its number, 0 for what
@@ -166,5 +163,5 @@ def fault(content: bytes) -> str | None:
 
 def dump(steps: Iterable[Step], to_come: Registry) -> bytes:
     """Return a journal's bytes."""
-    rows = [asdict(step) for step in steps]
+    rows = [fields_of(step) for step in steps]
     return json.dumps({"version": VERSION, "steps": rows, "registry": registry.dump(to_come).decode()}).encode()

@@ -6,7 +6,6 @@ disagree; what is in no registry row is never changed; after one apply the next 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from skillsync.errors import Code, Problem, typed
 from skillsync.hashing import parents
 from skillsync.locking.changes import Action, Change, FileChanges, compare
 from skillsync.syncing.registry import ForeignRow, Registry, Row
+from skillsync.values import Value, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,34 +23,29 @@ if TYPE_CHECKING:
     from skillsync.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(Value, kw_only=False):
     """Nothing is there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Twin:
+class Twin(Value, kw_only=False):
     """Something is there whose name is equal but for case."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Other:
+class Other(Value, kw_only=False):
     """Something is there that is not a directory; it never equals a hash."""
 
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class Linked:
+class Linked(Value, kw_only=False):
     """A symbolic link, by its text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Directory:
+class Directory(Value, kw_only=False):
     """A directory, as it was read."""
 
     snapshot: Snapshot
@@ -59,8 +54,7 @@ class Directory:
 Disk = Absent | Twin | Other | Linked | Directory
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
+class Links(Value, kw_only=False):
     """The links that may stand for one skill in a target directory, by their texts.
 
     `wanted` is the one that has to, None where a copy has to; `known` are all that skillsync makes in any order of the
@@ -93,8 +87,7 @@ class Drift(Enum):
     STALE_LOCK = "stale-lock"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Value):
     """One row of the table: what is done (None: nothing), what refuses it, and the drift that it is until then.
 
     `forcible` says whether `--force` would overcome the refusal.
@@ -161,8 +154,7 @@ def _unlocked(row: Row | ForeignRow | None, disk: Disk, links: Links) -> Verdict
     return Verdict(action=Action.REMOVE, refusal=Code.MODIFIED, drift=Drift.ORPHANED, forcible=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DriftRow:
+class DriftRow(Value):
     """One difference; `path` is relative to the skill's directory, None for the whole skill.
 
     `skill` is None where the whole target directory is meant.
@@ -173,8 +165,7 @@ class DriftRow:
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(Value):
     """A target directory as it was read: the registry, and every entry that the lock or the registry speaks of.
 
     `unowned` are the other entries: project-authored, and never touched. `others` are the other target directories,
@@ -196,8 +187,7 @@ class State:
         return Links(wanted, frozenset(f"{other}/{skill}" for other in self.others))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Value):
     """What takes one target directory to the lock. With a problem in it, nothing of it may be done.
 
     `replaced` is what goes: each entry that is updated or removed, as it was when the plan was made; `recorded` is the
@@ -265,8 +255,7 @@ def make(target: str, lock: Lockfile, state: State, *, force: bool) -> Plan:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Facts:
+class _Facts(Value):
     """One skill's three facts, and what can be said of them."""
 
     name: str

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from skillsync.syncing import gitignore, journal, registry
 from skillsync.syncing.journal import NEW, OLD, STAGING, Found, Journal, Ownership, Settlement, Step, settle
 from skillsync.syncing.registry import ForeignRow, Registry, Row
 from skillsync.syncing.state import read_registry
+from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -37,8 +37,7 @@ _CARRYING = frozenset({Settlement.ADOPT, Settlement.KEEP})
 _FILES = frozenset({gitignore.FILE_NAME, registry.FILE_NAME, journal.FILE_NAME})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Left:
+class _Left(Value):
     """What an interrupted run left: the target directory and its staging directory, both open, and what is in that."""
 
     target: Target

@@ -7,7 +7,6 @@ A gem's row has the packaging spec's keys, so that the Ruby tool of that spec ca
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillsync import yaml_nodes
@@ -21,6 +20,7 @@ from skillsync.schema import (
     name_fault,
     size_fault,
 )
+from skillsync.values import Value, field
 from skillsync.yaml_nodes import Alias, Mapping, Node, Scalar, YamlError, compose, plain, quoted_if_needed, walk
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ Pairs = list[tuple[Node, Node]]
 Extra = tuple[tuple[Node, Node], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Value):
     """A skill that skillsync, or the Ruby tool, wrote. `hash` is of what was written; the Ruby tool notes none."""
 
     ecosystem: str
@@ -52,15 +51,13 @@ class Row:
         return f"{self.ecosystem}:{self.package}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignRow:
+class ForeignRow(Value):
     """A row that says nothing of gem or ecosystem: another program's, never changed or dropped."""
 
     node: Node = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registry:
+class Registry(Value):
     """The whole file; an absent one is the empty registry."""
 
     rows: Rows[str, Row | ForeignRow] = field(default_factory=dict)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
 from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
 from skillsync.filesystem import below, open_directory
 from skillsync.schema import folded
+from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 _ROUNDS = 1000  # each of them ends another run, or its wait
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Value):
     """`name` is as in the manifest; `base` and `path` are where it really is: an existing directory, and below it.
 
     `others` are the project's other target directories, relative to this one; `links_to` is the one of them whose

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import builders
@@ -10,6 +9,7 @@ from builders import SHELVES, candidate, environment, found_skill, package, rule
 from skillsync.errors import Code, Severity
 from skillsync.locking.choice import EVERYTHING, Choice, choose, manifest_problem, missing_provider
 from skillsync.locking.manifest import Manifest
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     from skillsync.discovery.environment import Package

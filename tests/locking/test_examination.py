@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import builders
@@ -12,6 +11,7 @@ from skillsync.discovery.provider import Ignored
 from skillsync.errors import Code, Severity
 from skillsync.locking.examination import examine
 from skillsync.locking.manifest import Manifest
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     from skillsync.discovery.provider import FoundSkill

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import rtoml
 from builders import NO_NAMES, digest, locked, locked_skill, quickly, tree
@@ -9,6 +7,7 @@ from builders import NO_NAMES, digest, locked, locked_skill, quickly, tree
 from skillsync.hashing import File, Link, tree_hash
 from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile, dump, parse
 from skillsync.schema import InvalidError, MalformedError, NewerError
+from skillsync.values import replace
 
 HASH = digest("# testing\n")
 TREE_HASH = tree_hash(tree({"SKILL.md": "# testing\n"}))

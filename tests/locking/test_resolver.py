@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +12,7 @@ from skillsync.locking.choice import EVERYTHING, Candidate, Choice
 from skillsync.locking.lockfile import LockedSkill, Lockfile, dump
 from skillsync.locking.resolver import Resolution, resolve
 from skillsync.snapshot import Fault, Snapshot
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     from skillsync.locking.pins import Pinned

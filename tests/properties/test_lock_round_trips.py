@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -10,6 +9,7 @@ from strategies import lockfiles
 from skillsync.locking.changes import between
 from skillsync.locking.lockfile import Lockfile, dump, parse
 from skillsync.schema import is_visible
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     import random

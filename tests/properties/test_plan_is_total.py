@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from skillsync.locking.lockfile import LockedSkill, Lockfile
 from skillsync.syncing import plan
 from skillsync.syncing.plan import Absent, Directory, Disk, Drift, Linked, Other, Plan, State, Twin
 from skillsync.syncing.registry import ForeignRow, Registry, Row
+from skillsync.values import replace
 from skillsync.yaml_nodes import Mapping
 
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -8,6 +7,7 @@ from hypothesis import strategies as st
 from strategies import lines, names, registries
 
 from skillsync.syncing.registry import ForeignRow, Registry, Row, dump, parse
+from skillsync.values import replace
 from skillsync.yaml_nodes import Alias, Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from skillsync.locking.changes import Action, Change
 from skillsync.rendering import page as rendering
 from skillsync.rendering.page import page
 from skillsync.reviewing.difference import FileDifference, SkillDifference, Version
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from builders import candidate, environment, package, problem
@@ -16,6 +15,7 @@ from skillsync.rendering.report import NOTHING, Report, counted, one_line, print
 from skillsync.reviewing.marks import Kind, Mark
 from skillsync.schema import is_visible
 from skillsync.syncing.plan import Drift, DriftRow
+from skillsync.values import replace
 
 HOSTILE = "\x1b[31m\u202e\u2066\u200b\n\r\t\x7f\x9b\u2028\ufe0f\U000e0041\udcff"
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from skillsync.schema import InvalidError, MalformedError, NewerError
 from skillsync.syncing import journal
 from skillsync.syncing.journal import Found, Ownership, Settlement, Step, settle
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     from skillsync.syncing.registry import Registry

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +11,7 @@ from skillsync.locking.lockfile import Lockfile
 from skillsync.syncing import plan
 from skillsync.syncing.plan import Absent, Directory, Disk, Linked, Other, Plan, State, Twin
 from skillsync.syncing.registry import ForeignRow, Registry, Row
+from skillsync.values import replace
 from skillsync.yaml_nodes import Mapping, Node, plain
 
 if TYPE_CHECKING:

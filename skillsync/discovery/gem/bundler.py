@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
+
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,8 +57,7 @@ class Kind(Enum):
     PATH = "PATH"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockedGem:
+class LockedGem(Value):
     """One row of a source; `platform` is `ruby` where the row names none."""
 
     name: str
@@ -66,8 +66,7 @@ class LockedGem:
     line: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Value):
     """One section of a lock. `revision` stands only in GIT, `glob` says which gemspecs count."""
 
     kind: Kind
@@ -87,8 +86,7 @@ class Source:
         return f"{base}-{self.revision[:12]}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lock:
+class Lock(Value):
     """A Gemfile.lock or gems.locked. `dependencies` are the gems that the Gemfile asks for by name."""
 
     sources: tuple[Source, ...]
@@ -129,8 +127,7 @@ def gem_names(text: str) -> frozenset[str]:
     return frozenset(found["name"] for found in _GEM_CALL.finditer(text) if found["name"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Value):
     """Bundler's settings, by their keys (`BUNDLE_PATH`), the level that counts first at the front."""
 
     levels: tuple[Mapping[str, str], ...]

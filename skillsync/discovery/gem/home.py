@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 from bisect import bisect_left
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 from skillsync.discovery.gem import rubygems
 from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
 from skillsync.filesystem import is_directory, list_directory, read_start
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -95,8 +95,7 @@ def below(base: str, ruby: Ruby) -> list[str]:
     return [f"{base}/{home}" for home in found]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
+class Home(Value):
     """One directory of gems. `names` are those in `gems`, sorted."""
 
     path: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import operator
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,8 +64,7 @@ def requirement(text: str) -> Callable[[str], bool]:
     return lambda version: all(test(_segments(version)) for test in tests)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stub:
+class Stub(Value):
     """What the stub line of an installed gemspec says."""
 
     name: str

@@ -7,7 +7,6 @@ of several places the first that has a gem wins; the gem environment is asked fo
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from skillsync.discovery.gem import home as gem_home
 from skillsync.discovery.gem.bundler import Kind
 from skillsync.discovery.gem.checkout import Checkout
 from skillsync.discovery.gem.home import Home
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from skillsync.discovery.gem.home import Ruby
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bundle:
+class Bundle(Value):
     """A bundle as its files describe it. `root` is the Gemfile's directory; all paths are absolute."""
 
     project: str
@@ -45,8 +44,7 @@ class Bundle:
 
 
 # Compared by identity: two sources can lock one gem at one version.
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Wanted:
+class Wanted(Value):
     """A gem of the lock at its version; `platforms` are those that the lock names.
 
     `alone` is set if its source has no other gem.
@@ -57,26 +55,25 @@ class Wanted:
     platforms: frozenset[str]
     source: bundler.Source
     alone: bool
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Value):
     """A gem's directory, and the directory (or the lock) that it was found by."""
 
     root: str
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unusable:
+class Unusable(Value):
     """A line of the lock that no path is made of."""
 
     line: int
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Place(Value):
     """Somewhere to look. `directories` are those of it that exist."""
 
     directories: tuple[str, ...]
@@ -106,17 +103,18 @@ def wanted(lock: bundler.Lock) -> tuple[list[Wanted], list[Unusable]]:
     return gems, unusable
 
 
-@dataclass(slots=True, kw_only=True)
 class Search:
     """How far a search is: the gems still left, the directories of those found, and where was looked.
 
     `absent` is set if gems are left and there is no gem environment: to the directories that it should have had.
     """
 
-    left: list[Wanted]
-    found: dict[Wanted, list[Hit]] = field(default_factory=dict)
-    looked: dict[str, None] = field(default_factory=dict)
-    absent: list[str] | None = None
+    def __init__(self, left: list[Wanted]) -> None:
+        """Take the gems to look for."""
+        self.left = left
+        self.found: dict[Wanted, list[Hit]] = {}
+        self.looked: dict[str, None] = {}
+        self.absent: list[str] | None = None
 
     def look(self, place: _Place) -> None:
         """Look for all that is left in one more place."""
@@ -128,7 +126,7 @@ class Search:
 
 def search(bundle: Bundle, gems: list[Wanted], ruby: Ruby) -> Search:
     """Look for gems until all are found or there is nowhere else to look."""
-    state = Search(left=gems)
+    state = Search(gems)
     finder = _Finder(bundle)
     places = finder.places(ruby)
     while state.left and (place := next(places, None)):

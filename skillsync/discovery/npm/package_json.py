@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from skillsync.discovery.npm.semver import normal_version, quoted
 from skillsync.schema import MalformedError, decode
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,8 +32,7 @@ _RESERVED = frozenset({"node_modules", "favicon.ico"})
 _ALIAS = "npm:"
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Value, kw_only=False):
     """The name and version by which a package is known."""
 
     name: str

@@ -6,7 +6,6 @@ Invariants: what can't be told is left out, with the reason; nothing of what is 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +13,7 @@ from skillsync.discovery.npm import package_json, tree
 from skillsync.errors import UnreadableError
 from skillsync.filesystem import read_file
 from skillsync.schema import MalformedError
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,8 +26,7 @@ _LIST: Final = f"{tree.NODE_MODULES}/.package-lock.json"
 _LIST_LIMIT: Final = 32 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
+class Doubt(Value, kw_only=False):
     """Why a package is not taken for the one that it calls itself, and what a person can do who wants it."""
 
     reason: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import operator
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,8 +84,7 @@ def quoted(text: str) -> str:
     return f"`{text}`" if len(text) <= _LONGEST else f"`{text[:40]}…`"
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparator:
+class _Comparator(Value, kw_only=False):
     """One comparison with a version."""
 
     compare: Callable[[VersionKey, VersionKey], bool]
@@ -99,8 +99,7 @@ class _Comparator:
         return self.prerelease != _RELEASE and self.numbers == key[0]
 
 
-@dataclass(frozen=True, slots=True)
-class _Partial:
+class _Partial(Value, kw_only=False):
     """A version of which only the first numbers may be given."""
 
     numbers: tuple[int, ...]

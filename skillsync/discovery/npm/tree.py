@@ -7,7 +7,6 @@ once, by its real path; what is in a store and no link leads to is not installed
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillsync.discovery import disk
@@ -17,6 +16,7 @@ from skillsync.errors import UnreadableError
 from skillsync.filesystem import Kind, open_directory, read_file, shown
 from skillsync.filesystem import kind as entry_kind
 from skillsync.schema import MalformedError
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,8 +29,7 @@ _HOISTED = (".pnpm/node_modules", ".bun/node_modules")
 _YARN_STORE = ".store"  # yarn's linker `pnpm` keeps `.store/SLOT/package` beside `.store/SLOT/node_modules`
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Value):
     """A `node_modules` of the project's own: its real path, its name for people, and how far it is."""
 
     path: str
@@ -38,15 +37,13 @@ class Place:
     rank: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
+class Unreadable(Value):
     """A package that is left out: its directory, as it was found, and why."""
 
     path: str
     reason: str
 
 
-@dataclass(slots=True)
 class Walk:
     """What was found.
 
@@ -54,15 +51,16 @@ class Walk:
     on them and doesn't bundle them. `names` are those by which a directory was reached.
     """
 
-    installed: list[Installed] = field(default_factory=list)
-    inside: dict[str, bool] = field(default_factory=dict)
-    names: dict[str, set[str]] = field(default_factory=dict)
-    unreadable: list[Unreadable] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.installed: list[Installed] = []
+        self.inside: dict[str, bool] = {}
+        self.names: dict[str, set[str]] = {}
+        self.unreadable: list[Unreadable] = []
+        self.notes: list[str] = []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
+class _Entry(Value):
     """What may be a package in a `node_modules`: its name there, and its real directory."""
 
     name: str
@@ -70,8 +68,7 @@ class _Entry:
     is_link: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Directory:
+class _Directory(Value):
     """A `node_modules` that is still to be read.
 
     `slot_of` is the package that it belongs to, in a store. `wanted` is None, but for one that lies among a package's

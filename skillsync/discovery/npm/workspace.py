@@ -6,7 +6,6 @@ repository's root; no link is followed to a member.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +13,7 @@ from skillsync.discovery import disk
 from skillsync.discovery.npm import package_json
 from skillsync.filesystem import Kind, exists, upward_from
 from skillsync.schema import MalformedError
+from skillsync.values import Value
 from skillsync.yaml_nodes import Mapping as YamlMapping
 from skillsync.yaml_nodes import Scalar, Sequence, YamlError, compose
 
@@ -35,8 +35,7 @@ _ALTERNATIVES = 64
 _PASSED_OVER = frozenset({"node_modules", "bower_components"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Project:
+class Project(Value):
     """Where the project is. `package` has the nearest package.json; without a workspace, `root` is the same.
 
     `upward` are the directories from the project's to the repository's root. `described` has the package.json of each

@@ -6,20 +6,19 @@ they are told, never chosen between; the answer doesn't depend on the order of t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillsync.discovery.environment import Record
 from skillsync.discovery.pypi.record import sha256, skill_directories
 from skillsync.hashing import parents
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Value):
     """What one distribution says is its own in a directory that it shares with others.
 
     `files` come from RECORD. `children` are what was found in its places where there is no RECORD: they are its own
@@ -31,8 +30,7 @@ class Claim:
     children: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Share(Value):
     """What is a distribution's alone, and the skills that others list as well: by directory, all their numbers.
 
     A directory around skills directories is no skill that could be contested, though there be a SKILL.md in it.

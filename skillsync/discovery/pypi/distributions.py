@@ -6,12 +6,12 @@ RECORD in which there is nothing of a skill isn't parsed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from skillsync.discovery.pypi import metadata, record
 from skillsync.errors import UnreadableError
 from skillsync.filesystem import Kind, listing, open_directory, read_file, read_start
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,8 +30,7 @@ _Recorded: TypeAlias = "tuple[Mapping[str, str] | None, str | None, tuple[str, .
 _NO_RECORD: _Recorded = (None, "has no RECORD", ())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distribution:
+class Distribution(Value):
     """One installed distribution. `entry` is its metadata's name in the directory.
 
     `files` are those of RECORD with what it says of their hashes, empty where none is of a skill; None without a RECORD
@@ -47,8 +46,7 @@ class Distribution:
     hints: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
+class Broken(Value):
     """Metadata that can't be used. `name` is whose it seems to be."""
 
     entry: str

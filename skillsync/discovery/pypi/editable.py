@@ -8,12 +8,12 @@ namespaces; the walk is bounded.
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillsync.discovery.pypi import metadata
 from skillsync.errors import UnreadableError
 from skillsync.filesystem import Kind, exists, is_directory, listing, open_directory, read_file
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -25,8 +25,7 @@ _DIRECTORIES = 1000
 _PTH_LIMIT = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
+class Tree(Value):
     """Where the import packages of an editable install are: below `root`, by path relative to it."""
 
     root: str

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from skillsync.discovery.pypi.versions import canonical, normal_version, valid_name, version_key
+from skillsync.values import Value
 
 # What is read of METADATA and PKG-INFO: name and version stand before the description, which may be very long.
 READ_SIZE = 64 * 1024
@@ -24,8 +24,7 @@ _PYTHON = re.compile(r"py\d+(?:\.\d+)?")
 _END_OF_HEADERS = re.compile(rb"\r?\n\r?\n")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class Identity(Value):
     """Which distribution it is. `name` is canonical, `spelling` is what its author wrote."""
 
     name: str
@@ -79,8 +78,7 @@ def guessed_name(entry: str) -> str | None:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Direct:
+class Direct(Value):
     """Where a distribution was installed from, if that was a directory: `path` is absolute."""
 
     path: str

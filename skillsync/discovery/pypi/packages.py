@@ -7,7 +7,6 @@ is one package, however many sets of metadata there are of it: no requirement se
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillsync.discovery.environment import Package, Record
@@ -17,6 +16,7 @@ from skillsync.discovery.pypi.project import display, inside, unreadable
 from skillsync.discovery.pypi.versions import version_key
 from skillsync.errors import Code, Problem, Severity, UnreadableError
 from skillsync.filesystem import is_directory, shown
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,8 +30,7 @@ ECOSYSTEM = "pypi"
 _LISTED = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installed:
+class Installed(Value):
     """What is in one directory; `problems` are warnings about what could not be read, `notes` are for --verbose."""
 
     packages: tuple[Package, ...]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from skillsync.discovery.pypi import dependencies
 from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
 from skillsync.filesystem import exists, list_directory, read_file, shown, upward_from
 from skillsync.schema import MalformedError, toml
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,8 +29,7 @@ _INCLUDED = 100  # requirements files that are read, at most
 _LOCKS = {"uv.lock": "uv sync", "poetry.lock": "poetry install", "pdm.lock": "pdm install"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workspace:
+class Workspace(Value):
     """A uv workspace: its root, and the patterns of its members' directories."""
 
     root: str
@@ -50,8 +49,7 @@ class Workspace:
         return any(is_match(parts, posixpath.normpath(pattern).split("/")) for pattern in patterns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Project:
+class Project(Value):
     """The consuming project. `searched` are the directories that may hold its `.venv`, the nearest first.
 
     `install` is the command that installs what it names.

@@ -1,0 +1,135 @@
+"""Immutable values: classes that are their fields, and nothing more.
+
+Invariants: pure; no field of a value is ever set again; two values are equal where their class and their fields are.
+
+The standard library's dataclasses were measured and rejected: they load a compiler (`inspect`, `ast`, `dis`) and make
+the methods of each class anew in every process, which took longer than all else that a small `verify` does. Other
+libraries of this kind compile as well, or load more.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, dataclass_transform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+V = TypeVar("V", bound="Value")
+_NOTHING: Any = object()
+
+
+class _Field:
+    """What is known of a field besides its name."""
+
+    __slots__ = ("compare", "default", "factory")
+
+    def __init__(self, default: Any, factory: Callable[[], Any] | None, *, compare: bool) -> None:  # noqa: ANN401
+        self.default = default
+        self.factory = factory
+        self.compare = compare
+
+
+def field(
+    *,
+    default: Any = _NOTHING,  # noqa: ANN401  # of the field's type, which is written beside it
+    default_factory: Callable[[], Any] | None = None,
+    compare: bool = True,
+) -> Any:  # noqa: ANN401
+    """Say more of a field than a default: what makes one, or that equality doesn't look at it."""
+    return _Field(default, default_factory, compare=compare)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+class _Class(type):
+    """Makes a class of its annotations: a slot for each."""
+
+    _fields: tuple[tuple[str, Callable[[Any, Any], None], _Field], ...]
+    _compared: Callable[[Any], Any]
+
+    def __new__(
+        cls,
+        name: str,
+        bases: tuple[type, ...],
+        body: dict[str, Any],
+        *,
+        kw_only: bool = True,
+        cached: bool = False,
+    ) -> _Class:
+        """Take a class's body.
+
+        `kw_only=False` lets its fields be given by place; `cached` lets it keep what it works out (`cached_property`).
+        """
+        fields = {
+            one: body.pop(one, _NOTHING)
+            for one, kind in body.get("__annotations__", {}).items()
+            if not kind.startswith("ClassVar")
+        }
+        body["__slots__"] = (*fields, "__dict__") if cached else tuple(fields)
+        body["__match_args__"] = () if kw_only else tuple(fields)
+        made = super().__new__(cls, name, bases, body)
+        own = (
+            (one, getattr(made, one).__set__, given if isinstance(given, _Field) else _Field(given, None, compare=True))
+            for one, given in fields.items()
+        )
+        made._fields = (*(above for base in bases for above in getattr(base, "_fields", ())), *own)
+        compared = [one for one, _, details in made._fields if details.compare]
+        made._compared = staticmethod(attrgetter(*compared)) if compared else staticmethod(_nothing)
+        return made
+
+
+def _nothing(_value: object) -> tuple[()]:
+    return ()
+
+
+class Value(metaclass=_Class):
+    """The base of all values: `class Point(Value): x: int`, and then `Point(x=1)`."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401  # of the fields' types
+        """Take the fields. Raises TypeError for one too many, too few or unknown."""
+        fields = type(self)._fields
+        for (_, put, _), one in zip(fields, given, strict=False):
+            put(self, one)
+        for name, put, details in fields[len(given) :]:
+            if name in named:
+                put(self, named.pop(name))
+            elif details.factory is not None:
+                put(self, details.factory())
+            elif details.default is not _NOTHING:
+                put(self, details.default)
+            else:
+                raise TypeError(f"{type(self).__name__} needs {name}")
+        if named or len(given) > len(fields):
+            raise TypeError(f"{type(self).__name__} has no place for {', '.join(named) or given[len(fields) :]}")
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        """Refuse: a value stays as it is."""
+        raise AttributeError(f"{type(self).__name__}.{name} can't be set: values never change")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        """Refuse: a value stays as it is."""
+        raise AttributeError(f"{type(self).__name__}.{name} can't be taken away: values never change")
+
+    def __eq__(self, other: object) -> bool:
+        """Compare class and fields."""
+        kind = type(self)
+        return kind._compared(self) == kind._compared(other) if kind is type(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Hash class and fields."""
+        kind = type(self)
+        return hash((kind, kind._compared(self)))  # noqa: SLF001  # its own class's
+
+    def __repr__(self) -> str:
+        """Return what makes an equal one."""
+        return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in fields_of(self).items())})"
+
+
+def fields_of(value: Value) -> dict[str, Any]:
+    """Return a value's fields by their names, in their order."""
+    return {name: getattr(value, name) for name, _, _ in type(value)._fields}
+
+
+def replace(value: V, **changes: Any) -> V:  # noqa: ANN401
+    """Return a value with some fields other than they are."""
+    return type(value)(**(fields_of(value) | changes))
