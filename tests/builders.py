@@ -343,10 +343,6 @@ class Shelf:
     """An ecosystem that has nothing on disk: RubyGems' versions, PyPI's names."""
 
     NAME: str
-    MARKERS: tuple[str, ...] = ()
-
-    def is_marked(self, project: str) -> bool:
-        raise NotImplementedError(project)
 
     def read(self, project: str, environ: Mapping[str, str]) -> Environment | NoEnvironment:
         raise NotImplementedError(project, environ)

@@ -12,7 +12,7 @@ from skillsync.cli.differences import before_lock
 from skillsync.cli.naming import meant, unknown
 from skillsync.cli.project import BrokenLockError, Project, load_lock, load_manifest, targets
 from skillsync.cli.survey import Survey, judged_alone, read_environments, read_skills, seen, survey
-from skillsync.discovery import ECOSYSTEMS, distributions
+from skillsync.discovery import ECOSYSTEMS, PYPI
 from skillsync.errors import Code, Problem, Severity, SkillsyncError
 from skillsync.locking.lockfile import FILE_NAME, Lockfile, dump, fault
 from skillsync.locking.pins import Pinned, pinned_by
@@ -113,7 +113,7 @@ def _answers(
     listed = tuple(one for one in ecosystems if manifest.ecosystems is None or one in manifest.ecosystems)
     wanted = {key: skills for key, skills in pinned.items() if key.partition(":")[0] in listed}
     # What the manifest leaves out is not read: what is locked of it goes.
-    python = project.python if distributions.NAME in listed else None
+    python = project.python if PYPI in listed else None
     narrow = replace(manifest.of(listed), ecosystems=listed)
     return read_environments(replace(project, python=python), narrow, wanted) if listed else ()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from skillsync.discovery import ECOSYSTEMS
+from skillsync.discovery import ECOSYSTEMS, marked
 from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
 from skillsync.filesystem import read_file, upward_from
 from skillsync.locking import lockfile, manifest
@@ -65,7 +65,7 @@ def find(directory: str | None) -> str:
         if any(os.path.lexists(f"{path}/{name}") for name in (manifest.FILE_NAME, lockfile.FILE_NAME)):
             return path
     for path in upward:
-        if any(ecosystem.is_marked(path) for ecosystem in ECOSYSTEMS.values()):
+        if marked(path):
             return path
     return upward[0]
 

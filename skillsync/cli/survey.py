@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from skillsync import discovery
-from skillsync.discovery import ECOSYSTEMS, distributions
+from skillsync.discovery import ECOSYSTEMS, PYPI, markers
 from skillsync.discovery.environment import Environment, NoEnvironment
 from skillsync.discovery.provider import look, read
 from skillsync.errors import Code, Problem, Severity, SkillsyncError
@@ -46,19 +46,14 @@ def read_environments(project: Project, manifest: Manifest, pinned: Iterable[str
     allowed = ECOSYSTEMS if manifest.ecosystems is None else manifest.ecosystems
     ours = {key.partition(":")[0] for key in pinned}
     if project.python is not None:
-        if distributions.NAME not in allowed:
-            message = f"--python names an environment, and `ecosystems` in {FILE_NAME} leaves {distributions.NAME} out"
+        if PYPI not in allowed:
+            message = f"--python names an environment, and `ecosystems` in {FILE_NAME} leaves {PYPI} out"
             raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="take one of the two out"))
-        ours.add(distributions.NAME)
-    active = [
-        ecosystem
-        for name, ecosystem in ECOSYSTEMS.items()
-        if name in allowed and (manifest.names(name) or name in ours or ecosystem.is_marked(project.root))
-    ]
+        ours.add(PYPI)
+    ours |= discovery.marked(project.root)
+    active = [name for name in ECOSYSTEMS if name in allowed and (manifest.names(name) or name in ours)]
     if not active:
-        looked_for = "; ".join(
-            f"{name}: {', '.join(ECOSYSTEMS[name].MARKERS)}" for name in ECOSYSTEMS if name in allowed
-        )
+        looked_for = "; ".join(f"{name}: {', '.join(markers(name))}" for name in ECOSYSTEMS if name in allowed)
         message = f"nothing in {project.root} tells which packages it uses (looked for {looked_for or 'nothing'})"
         line = f'ecosystems = ["{next(iter(ECOSYSTEMS))}"]'
         hint = f"run skillsync in the project's root, or write `{line}` into {FILE_NAME}"

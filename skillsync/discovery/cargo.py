@@ -31,12 +31,11 @@ from skillsync.values import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
+__all__ = ["NAME", "canonical", "read", "requirement", "version_key"]
 
 NAME: Final = "cargo"
-MARKERS: Final = ("Cargo.toml", "Cargo.lock")
 
-_MANIFEST, _LOCK = MARKERS
+_MANIFEST, _LOCK = "Cargo.toml", "Cargo.lock"
 _INSTALL = "cargo fetch"
 _PLACES = ("skills",)
 _LOCK_LIMIT = 32 * 1024 * 1024
@@ -71,11 +70,6 @@ _DEPENDENCIES = (
 _REFERENCES = ("branch", "tag", "rev")
 _UNPACKED = ".cargo-ok"
 _CHECKSUMS = ".cargo-checksum.json"
-
-
-def is_marked(project: str) -> bool:
-    """Whether the project directory has a Cargo.toml or a Cargo.lock."""
-    return any(exists(f"{project}/{name}") for name in MARKERS)
 
 
 def canonical(name: str) -> str:

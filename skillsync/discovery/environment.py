@@ -106,13 +106,6 @@ class Ecosystem(Protocol):
     def NAME(self) -> str:  # noqa: N802  # a module's constant
         """The ecosystem's name, as in `gem:sus`."""
 
-    @property
-    def MARKERS(self) -> tuple[str, ...]:  # noqa: N802
-        """The files that show that a project uses it, as people know them."""
-
-    def is_marked(self, project: str) -> bool:
-        """Whether the project directory (an absolute path) shows that it uses the ecosystem."""
-
     def read(self, project: str, environ: Mapping[str, str]) -> Environment | NoEnvironment:
         """Read what is installed for the project. Raises SkillsyncError for a dependency lock that can't be read."""
 

@@ -34,16 +34,9 @@ def world(tmp_path: Path) -> World:
 
 def test_the_module_is_an_ecosystem() -> None:
     ecosystem: Ecosystem = cargo
-    assert (ecosystem.NAME, ecosystem.MARKERS) == ("cargo", ("Cargo.toml", "Cargo.lock"))
+    assert ecosystem.NAME == "cargo"
     assert ecosystem.canonical("Foo_Bar-baz") == "Foo_Bar-baz"
     assert sorted(["0.10.0", "0.9.0", "0.10.0-rc.1"], key=cargo.version_key) == ["0.9.0", "0.10.0-rc.1", "0.10.0"]
-
-
-@pytest.mark.parametrize("name", ["Cargo.toml", "Cargo.lock"])
-def test_a_project_is_marked_by_its_files(tmp_path: Path, name: str) -> None:
-    gems.write_files(tmp_path, {f"sub/{name}": ""})
-    assert not cargo.is_marked(str(tmp_path))
-    assert cargo.is_marked(str(tmp_path / "sub"))
 
 
 class TestRegistry:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from skillsync import discovery
 from skillsync.discovery import ECOSYSTEMS
 from skillsync.discovery.environment import Ecosystem
+from skillsync.errors import SkillsyncError, UnreadableError
 
 PAGE = (Path(__file__).parents[2] / "docs/ecosystems.md").read_text(encoding="utf-8")
 OFFERED = [name for name, _ in inspect.getmembers(Ecosystem) if not name.startswith("_")]
@@ -19,7 +21,40 @@ def test_the_page_names_it_and_its_markers(name: str) -> None:
     head, _, uses = PAGE.partition("## Where is looked")[2].strip().splitlines()[:3]
     column = [cell.strip() for cell in head.split("|")].index(name)
     markers = [marker.strip().strip("`") for marker in uses.split("|")[column].split(",")]
-    assert sorted(markers) == sorted(ECOSYSTEMS[name].MARKERS)
+    assert sorted(markers) == sorted(discovery.markers(name))
+
+
+@pytest.mark.parametrize(
+    ("file", "ecosystem"),
+    [
+        *((name, "gem") for name in ("Gemfile", "gems.rb", "Gemfile.lock", "gems.locked", "my.gemspec")),
+        *((name, "pypi") for name in ("pyproject.toml", "setup.py", "setup.cfg", ".venv")),
+        *((name, "pypi") for name in ("requirements.txt", "requirements-dev.txt")),
+        ("package.json", "npm"),
+        ("Cargo.toml", "cargo"),
+        ("Cargo.lock", "cargo"),
+        *((name, None) for name in ("gemspec", "Gemfile.txt", "requirements", "package-lock.json", "cargo.toml")),
+    ],
+)
+def test_a_project_is_marked_by_its_files(tmp_path: Path, file: str, ecosystem: str | None) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / file).write_text("")
+    assert discovery.marked(str(tmp_path)) == set()
+    assert discovery.marked(str(tmp_path / "sub")) == ({ecosystem} if ecosystem else set())
+
+
+def test_a_project_that_can_not_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_path: str) -> list[str]:
+        raise UnreadableError("permission denied")
+
+    monkeypatch.setattr(discovery, "list_directory", refuse)
+    with pytest.raises(SkillsyncError, match="permission denied"):
+        discovery.marked(str(tmp_path))
+
+
+def test_the_table_names_each_as_its_module_does() -> None:
+    assert [one.NAME for one in ECOSYSTEMS.values()] == list(ECOSYSTEMS)
+    assert len(ECOSYSTEMS) == len(list(ECOSYSTEMS))
 
 
 @pytest.mark.parametrize("name", OFFERED)

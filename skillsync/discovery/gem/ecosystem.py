@@ -22,23 +22,16 @@ from skillsync.filesystem import read_file, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
+__all__ = ["NAME", "canonical", "read", "requirement", "version_key"]
 
 NAME: Final = "gem"
-MARKERS: Final = ("Gemfile", "gems.rb", "Gemfile.lock", "gems.locked", "*.gemspec")
 
-_MARKERS = frozenset({*bundler.GEMFILES, *map(bundler.lock_name, bundler.GEMFILES)})
 _PLACES = ("skills",)
 _DEPENDENCY_FILE_LIMIT = 512 * 1024  # a lock of 1,000 gems takes some 60 KiB
 _CONFIG_LIMIT = 1024 * 1024
 _LISTED = 5
 _INSTALL = "bundle install"
 _SET_HOME = f"run `{_INSTALL}`, or set GEM_HOME to the directory that gems are installed into"
-
-
-def is_marked(project: str) -> bool:
-    """Whether the project directory has a Gemfile, a lock of one, or a gemspec."""
-    return any(name in _MARKERS or name.endswith(".gemspec") for name in gem_home.listing(project))
 
 
 def canonical(name: str) -> str:

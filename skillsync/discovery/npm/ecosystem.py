@@ -28,18 +28,12 @@ if TYPE_CHECKING:
     from skillsync.discovery.npm.provenance import Doubt
     from skillsync.discovery.npm.workspace import Project
 
-__all__ = ["MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
+__all__ = ["NAME", "canonical", "read", "requirement", "version_key"]
 
 NAME: Final = "npm"
-MARKERS: Final = (package_json.FILE_NAME,)
 
 _PLACES = ("skills", ".agents/skills")
 _PLUG_N_PLAY = (".pnp.cjs", ".pnp.loader.mjs", ".pnp.js")
-
-
-def is_marked(project: str) -> bool:
-    """Whether the project directory has a package.json."""
-    return any(exists(f"{project}/{name}") for name in MARKERS)
 
 
 def canonical(name: str) -> str:

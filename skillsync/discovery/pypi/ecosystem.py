@@ -13,27 +13,16 @@ from skillsync.discovery.environment import Environment, NoEnvironment
 from skillsync.discovery.pypi import environments, packages
 from skillsync.discovery.pypi import project as projects
 from skillsync.discovery.pypi.versions import canonical, requirement, version_key
-from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
-from skillsync.filesystem import list_directory
+from skillsync.errors import Code, Problem, SkillsyncError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillsync.discovery.environment import Package
 
-__all__ = ["MARKERS", "NAME", "canonical", "is_marked", "read", "requirement", "version_key"]
+__all__ = ["NAME", "canonical", "read", "requirement", "version_key"]
 
 NAME: Final = packages.ECOSYSTEM
-MARKERS: Final = (environments.VENV, projects.PYPROJECT, "setup.py", "setup.cfg", "requirements*.txt")
-
-
-def is_marked(project: str) -> bool:
-    """Whether the project directory has a virtual environment or a file that says what a Python project needs."""
-    try:
-        names = list_directory(project) or []
-    except UnreadableError as error:
-        raise projects.unreadable(project, project, str(error)) from None
-    return any(name in MARKERS or projects.is_requirements(name) for name in names)
 
 
 def read(project: str, environ: Mapping[str, str], *, python: str | None = None) -> Environment | NoEnvironment:

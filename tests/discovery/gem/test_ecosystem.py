@@ -111,15 +111,6 @@ def test_the_module_is_an_ecosystem() -> None:
     assert sorted(["0.10.0", "0.9.0"], key=gem.version_key) == ["0.9.0", "0.10.0"]
 
 
-@pytest.mark.parametrize("name", ["Gemfile", "gems.rb", "Gemfile.lock", "gems.locked", "my.gemspec"])
-def test_a_project_is_marked_by_its_files(world: World, name: str) -> None:
-    assert not gem.is_marked(str(world.project))
-    world.write({f"sub/{name}": "", "gemspec": "", "Gemfile.txt": ""})
-    assert not gem.is_marked(str(world.project))
-    world.write({name: ""})
-    assert gem.is_marked(str(world.project))
-
-
 class TestLockedGems:
     def test_only_the_locked_version_counts(self, world: World) -> None:
         for version in ("0.9.0", "0.10.0", "0.11.0"):

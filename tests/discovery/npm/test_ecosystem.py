@@ -25,17 +25,10 @@ if TYPE_CHECKING:
 
 def test_the_module_is_an_ecosystem() -> None:
     ecosystem: Ecosystem = npm
-    assert (ecosystem.NAME, ecosystem.MARKERS) == ("npm", ("package.json",))
+    assert ecosystem.NAME == "npm"
     assert ecosystem.canonical("@Acme/Foo_Bar") == "@Acme/Foo_Bar"
     assert ecosystem.requirement("^1.2")("1.9.0")
     assert sorted(["0.10.0", "0.9.0"], key=npm.version_key) == ["0.9.0", "0.10.0"]
-
-
-def test_a_project_is_marked_by_its_package_json(tmp_path: Path) -> None:
-    gems.write_files(tmp_path, {"sub/package.json": "{}", "package-lock.json": "{}"})
-    assert not npm.is_marked(str(tmp_path))
-    gems.write_files(tmp_path, {"package.json": ""})
-    assert npm.is_marked(str(tmp_path))
 
 
 class TestFlat:

@@ -69,34 +69,6 @@ def test_it_is_an_ecosystem() -> None:
     assert (found.NAME, found.canonical("Foo_Bar")) == ("pypi", "foo-bar")
 
 
-@pytest.mark.parametrize(
-    ("name", "marked"),
-    [
-        (".venv", True),
-        ("pyproject.toml", True),
-        ("setup.py", True),
-        ("setup.cfg", True),
-        ("requirements.txt", True),
-        ("requirements-dev.txt", True),
-        ("package.json", False),
-        ("requirements", False),
-    ],
-)
-def test_markers(tmp_path: Path, name: str, *, marked: bool) -> None:
-    assert not pypi.is_marked(str(tmp_path))
-    (tmp_path / name).write_text("")
-    assert pypi.is_marked(str(tmp_path)) is marked
-
-
-def test_a_project_that_can_not_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_path: str) -> list[str]:
-        raise UnreadableError("permission denied")
-
-    monkeypatch.setattr(pypi, "list_directory", refuse)
-    with pytest.raises(SkillsyncError, match="permission denied"):
-        pypi.is_marked(str(tmp_path))
-
-
 def test_no_environment_still_says_what_the_project_names(tmp_path: Path) -> None:
     write_files(tmp_path, {"requirements.txt": "Foo_Bar\n"})
     found = pypi.read(str(tmp_path), {})
