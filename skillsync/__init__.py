@@ -8,3 +8,4 @@ discovery ┘                    │
 """
 
 __version__ = "0.1.0"
+NAME_AND_VERSION = f"skillsync {__version__}"

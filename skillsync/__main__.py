@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+from contextlib import suppress
+
+from skillsync import NAME_AND_VERSION
 
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     # Else Ctrl-C while the modules are loaded would end in a traceback; the command takes it back.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-from skillsync.cli import main as command
-
 
 def main() -> int:
     """Run one command and return its exit code."""
+    if sys.argv[1:] == ["--version"]:
+        # Prompts and scripts ask often: nothing is loaded for it, unless it can't be printed and that has to be told.
+        with suppress(OSError):
+            os.write(sys.__stdout__.fileno() if sys.__stdout__ else 2, f"{NAME_AND_VERSION}\n".encode())
+            return 0
+    from skillsync.cli import main as command
+
     try:
         return command.main()
     finally:

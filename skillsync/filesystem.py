@@ -13,10 +13,11 @@ import os
 import stat
 from contextlib import contextmanager, suppress
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillsync.errors import UnreadableError
+
+_MOUNTS = "/proc/self/mountinfo"
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -183,7 +184,8 @@ def keeps_modes(fd: int) -> bool:
     device = os.fstat(fd).st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     try:
-        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        with open(_MOUNTS, encoding="utf-8", errors="replace") as file:
+            mounts = file.read().splitlines()
     except OSError:
         return True
     return not any(_mounted_as(line, number) in _WITHOUT_MODES for line in mounts)

@@ -7,7 +7,6 @@ what is opened is checked after opening; files are read once, in chunks; a walk 
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from skillsync.schema import folded
 from skillsync.values import Value, field
 
 if TYPE_CHECKING:
+    import hashlib
     from collections.abc import Iterator, Mapping
 
 # Left behind by tools that run what is in a skill: never content, on both sides of every comparison.
@@ -321,7 +321,7 @@ class _Walk:
             )
             writer = copy.create_file(name, _mode(facts)) if copy else None
             recorded = self._recorded.get(path)
-            sha256 = hashlib.sha256() if recorded else None
+            sha256 = _sha256() if recorded else None
             seen: list[bytes] | Large | None = None
             if self._search:
                 seen = [] if status.st_size <= LIMIT else Large(name, chunk)
@@ -343,6 +343,13 @@ class _Walk:
                 self.hidden[path] = finding
         finally:
             os.close(opened)
+
+
+def _sha256() -> hashlib._Hash:
+    # Few files have a recorded hash that is looked at: the library of ciphers is loaded for them alone.
+    import hashlib
+
+    return hashlib.sha256()
 
 
 def _mode(facts: Facts) -> int:

@@ -243,7 +243,7 @@ def mounted(root: Path, monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
     number = f"{os.major(device)}:{os.minor(device)}"
     mounts = root / "mountinfo"
     mounts.write_text("".join(f"{line.format(number)}\n" for line in lines))
-    monkeypatch.setattr(filesystem, "Path", lambda _path: mounts)
+    monkeypatch.setattr(filesystem, "_MOUNTS", str(mounts))
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_a_file_system_without_modes_is_known_by_its_type(
 
 
 def test_where_nothing_tells_the_file_system_has_modes(root: Path, fd: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filesystem, "Path", lambda _path: root / "nothing")
+    monkeypatch.setattr(filesystem, "_MOUNTS", str(root / "nothing"))
     assert filesystem.keeps_modes(fd)
 
 

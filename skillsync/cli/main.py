@@ -6,20 +6,20 @@ that a user, a package or a disk can do ends in a traceback.
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
 from contextlib import nullcontext, suppress
 from io import TextIOWrapper
 from itertools import pairwise
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from skillsync import __version__
-from skillsync.cli.examples import TOPICS, epilog
+from skillsync.cli import arguments
+from skillsync.cli.arguments import FORMS
 from skillsync.errors import Code, ExitCode, Problem, SkillsyncError, UnreadableError, exit_code
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
@@ -27,208 +27,65 @@ if TYPE_CHECKING:
     from skillsync.rendering.report import Report
     from skillsync.track import Track
 
-# What programs read: each is the whole of what is printed.
-_FORMS = ("json", "github", "sarif", "junit")
 
-_EPILOG = f"""\
-exit codes: 0 done, in sync; 1 drift or differences; 2 wrong usage, or a manifest, lock or registry that can't be read;
-3 refused, nothing was changed; 4 the system failed; 130 interrupted
-
-`skillsync help TOPIC` says more: {", ".join(TOPICS)}
-"""
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors go the way of all others."""
-
-    def error(self, message: str) -> NoReturn:
-        raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint=f"see `{self.prog} --help`"))
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="skillsync",
-        description="A lockfile for agent skills that come inside packages.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--version", action="version", version=f"skillsync {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _add(commands, "init", _init, "write a manifest from what is installed")
-    listing = _add(commands, "list", _list, "show providers, skills and their state")
-    listing.add_argument(
-        "--verify", action="store_true", help="read and hash every skill, to find the modified and unsafe ones"
-    )
-    show = _add(commands, "show", _show, "show one skill, or all of one provider: state, files, text, and why")
-    show.add_argument("name", metavar="SKILL|PROVIDER")
-    allow = _add(commands, "allow", _allow, "let a provider's skills in: change agent-skills.toml")
-    allow.add_argument("--version", metavar="SPEC", dest="requirement", help="admit these versions of it alone")
-    deny = _add(commands, "deny", _deny, "keep a provider's skills out: change agent-skills.toml")
-    for command in (allow, deny):
-        command.add_argument(
-            "providers", nargs="+", metavar="PROVIDER", help="gem:NAME, pypi:NAME, npm:NAME, a pattern, or a plain name"
-        )
-        command.add_argument(
-            "--skill", action="append", default=[], metavar="SKILL", help="this skill of it alone (may be given again)"
-        )
-    lock = _add(commands, "lock", _lock, "pin what is installed and admitted in agent-skills.lock")
-    lock.add_argument("--check", action="store_true", help="write nothing; exit 1 if the lock is out of date")
-    lock.add_argument(
-        "--only", nargs="+", action="extend", default=[], metavar="PROVIDER", help="leave all others as they are locked"
-    )
-    lock.add_argument("--strict", action="store_true", help="let every warning stop it, as an error does")
-    diff = _add(
-        commands, "diff", _diff, "show what lock would change, or sync, as text", formats=("text", "json", "markdown")
-    )
-    diff.add_argument("skills", metavar="SKILL", nargs="*", help="show these alone (default: all that differ)")
-    diff.add_argument("--installed", action="store_true", help="compare the lock with the target directories")
-    shape = diff.add_mutually_exclusive_group()
-    shape.add_argument("--stat", action="store_true", help="show how much of each file differs, and not what")
-    shape.add_argument("--html", metavar="FILE", help="write a page for a browser; - is standard output")
-    sync = _add(commands, "sync", _sync, "bring the target directories to the lock")
-    mode = sync.add_mutually_exclusive_group()
-    mode.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
-    mode.add_argument("--check", action="store_true", help="do nothing; exit 1 if there is something to do")
-    sync.add_argument("--force", action="store_true", help="discard local changes to skills that skillsync installed")
-    sync.add_argument("--no-wait", action="store_true", help="stop if another run holds a target directory (exit 4)")
-    verify = _add(
-        commands,
-        "verify",
-        _verify,
-        "find every difference between lock, disk and packages; write nothing",
-        formats=("text", *_FORMS),
-    )
-    verify.add_argument(
-        "--scope",
-        choices=("all", "installed", "providers"),
-        default="all",
-        help="compare the lock with the target directories (installed; needs no packages), "
-        "with manifest and packages (providers), or both (all, the default)",
-    )
-    for command in (listing, show, lock, diff, sync, verify):
-        command.add_argument(
-            "--allow-outside", action="store_true", help="allow a target directory outside the project, through a link"
-        )
-    help_ = _add_telling(commands, "help", _help, "show a command's --help, or a topic's text")
-    about = help_.add_mutually_exclusive_group()
-    about.add_argument(
-        "topic", metavar="TOPIC", nargs="?", help=f"a command, or {', '.join(TOPICS)} (default: all commands)"
-    )
-    about.add_argument("--man", action="store_true", help="print all of it as a man page")
-    completion = _add_telling(
-        commands, "completion", _completion, "print a script by which a shell completes skillsync"
-    )
-    wanted = completion.add_mutually_exclusive_group(required=True)
-    wanted.add_argument("shell", nargs="?", choices=("bash", "zsh", "fish"), help="the shell that it is for")
-    # What the scripts ask for: a kind of names, and the words that were typed.
-    wanted.add_argument("--names", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    return parser
-
-
-def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Return each command's parser by its name."""
-    return next(dict(one.choices) for one in parser._actions if isinstance(one, argparse._SubParsersAction))  # noqa: SLF001
-
-
-def _add(
-    commands: argparse._SubParsersAction[_Parser],
-    name: str,
-    run: Callable[[argparse.Namespace, Project], Report],
-    text: str,
-    *,
-    formats: tuple[str, ...] = ("text", "json"),
-) -> _Parser:
-    command = _new(commands, name, text)
-    command.set_defaults(run=run, command=name, allow_outside=False)
-    command.add_argument("--project", metavar="DIR", help="the project's root (default: found from here upward)")
-    command.add_argument("--python", metavar="PATH", help="the Python environment to read, or an interpreter in one")
-    command.add_argument("--format", choices=formats, default="text", help="how to report (default: text)")
-    volume = command.add_mutually_exclusive_group()
-    volume.add_argument("--quiet", action="store_true", help="print findings and problems alone")
-    volume.add_argument("--verbose", action="store_true", help="print also what was passed over, and why")
-    return command
-
-
-def _add_telling(
-    commands: argparse._SubParsersAction[_Parser], name: str, tell: Callable[[argparse.Namespace], str], text: str
-) -> _Parser:
-    """Add a command that tells of the program itself: it has no project and no report."""
-    command = _new(commands, name, text)
-    command.set_defaults(tell=tell)
-    return command
-
-
-def _new(commands: argparse._SubParsersAction[_Parser], name: str, text: str) -> _Parser:
-    return commands.add_parser(
-        name,
-        help=text,
-        description=f"{text[0].upper()}{text[1:]}.",
-        epilog=epilog(name),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-
-
-def _help(options: argparse.Namespace) -> str:
+def _help(options: Namespace) -> str:
     from skillsync.cli.help import text
 
-    parser = _parser()
+    commands = {name: arguments.command(name) for name in arguments.COMMANDS}
     if options.man:
         from skillsync.cli.manual import page
 
-        return page(parser, _subparsers(parser))
-    return parser.format_help() if options.topic is None else text(options.topic, _subparsers(parser))
+        return page(arguments.program(), commands)
+    return arguments.program().format_help() if options.topic is None else text(options.topic, commands)
 
 
-def _completion(options: argparse.Namespace) -> str:
+def _completion(options: Namespace) -> str:
     from skillsync.cli.completion import names, script
 
     if options.names is not None:
         return names(*options.names)
-    parser = _parser()
-    return script(options.shell, _subparsers(parser))
+    return script(options.shell, {name: arguments.command(name) for name in arguments.COMMANDS})
 
 
-def _init(_options: argparse.Namespace, project: Project) -> Report:
+def _init(_options: Namespace, project: Project) -> Report:
     from skillsync.cli.init import run
 
     return run(project)
 
 
-def _allow(options: argparse.Namespace, project: Project) -> Report:
+def _allow(options: Namespace, project: Project) -> Report:
     from skillsync.cli.allow import Wish, run
 
     providers, skills = tuple(options.providers), tuple(options.skill)
     return run(project, Wish(allow=True, providers=providers, skills=skills, requirement=options.requirement))
 
 
-def _deny(options: argparse.Namespace, project: Project) -> Report:
+def _deny(options: Namespace, project: Project) -> Report:
     from skillsync.cli.allow import Wish, run
 
     return run(project, Wish(allow=False, providers=tuple(options.providers), skills=tuple(options.skill)))
 
 
-def _list(options: argparse.Namespace, project: Project) -> Report:
+def _list(options: Namespace, project: Project) -> Report:
     from skillsync.cli.list import run
     from skillsync.rendering.terminal import width
 
     return run(project, verify=options.verify, width=width(sys.stdout))
 
 
-def _show(options: argparse.Namespace, project: Project) -> Report:
+def _show(options: Namespace, project: Project) -> Report:
     from skillsync.cli.show import run
 
     return run(project, options.name)
 
 
-def _lock(options: argparse.Namespace, project: Project) -> Report:
+def _lock(options: Namespace, project: Project) -> Report:
     from skillsync.cli.lock import run
 
     return run(project, check=options.check, strict=options.strict, only=tuple(options.only))
 
 
-def _diff(options: argparse.Namespace, project: Project) -> Report:
+def _diff(options: Namespace, project: Project) -> Report:
     from skillsync.cli.diff import Form, Page, run
 
     if options.html is not None:
@@ -240,7 +97,7 @@ def _diff(options: argparse.Namespace, project: Project) -> Report:
     return run(project, options.skills, installed=options.installed, form=form)
 
 
-def _sync(options: argparse.Namespace, project: Project) -> Report:
+def _sync(options: Namespace, project: Project) -> Report:
     from skillsync.cli.sync import Mode, run
 
     mode = Mode.DRY_RUN if options.dry_run else Mode.CHECK if options.check else Mode.APPLY
@@ -248,10 +105,25 @@ def _sync(options: argparse.Namespace, project: Project) -> Report:
     return run(project, mode=mode, force=options.force, busy=busy)
 
 
-def _verify(options: argparse.Namespace, project: Project) -> Report:
+def _verify(options: Namespace, project: Project) -> Report:
     from skillsync.cli.verify import Scope, run
 
     return run(project, scope=Scope(options.scope))
+
+
+# What tells of the program itself has no project and no report.
+_TELLS: dict[str, Callable[[Namespace], str]] = {"help": _help, "completion": _completion}
+_RUNS: dict[str, Callable[[Namespace, Project], Report]] = {
+    "init": _init,
+    "list": _list,
+    "show": _show,
+    "allow": _allow,
+    "deny": _deny,
+    "lock": _lock,
+    "diff": _diff,
+    "sync": _sync,
+    "verify": _verify,
+}
 
 
 def _wait(target: str) -> None:
@@ -283,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             signal.signal(signal.Signals[name], signal.default_int_handler)
     given = sys.argv[1:] if arguments is None else list(arguments)
     # Asked for before the arguments are parsed: a usage error is reported in that form too.
-    form = next((one for one in _FORMS if f"--format={one}" in given or ("--format", one) in pairwise(given)), "text")
+    form = next((one for one in FORMS if f"--format={one}" in given or ("--format", one) in pairwise(given)), "text")
     try:
         return _run(given, form)
     except KeyboardInterrupt:
@@ -313,9 +185,9 @@ def _flush() -> None:
 
 def _run(given: Sequence[str], form: str) -> int:
     try:
-        options = _parser().parse_args(given)
-        if "tell" in options:
-            print(options.tell(options), end="")
+        options = arguments.parse(given)
+        if options.command in _TELLS:
+            print(_TELLS[options.command](options), end="")
             return ExitCode.DONE
     except SkillsyncError as error:
         return _print_problems(error.problems, None, form)
@@ -329,11 +201,11 @@ def _run(given: Sequence[str], form: str) -> int:
         root = find(options.project)
         with _progress(options) as track:
             project = Project(root=root, python=options.python, outside=options.allow_outside, track=track)
-            found: Report = options.run(options, project)
+            found = _RUNS[options.command](options, project)
     except SkillsyncError as error:
         return _print_problems(error.problems, command, form, root)
     except KeyboardInterrupt:
-        if form in _FORMS:
+        if form in FORMS:
             _print_problems((), command, form, root)
         _say("interrupted; nothing is half written: run it again")
         return ExitCode.INTERRUPTED
@@ -345,12 +217,12 @@ def _run(given: Sequence[str], form: str) -> int:
     return found.exit_code
 
 
-def _progress(options: argparse.Namespace) -> AbstractContextManager[Track]:
+def _progress(options: Namespace) -> AbstractContextManager[Track]:
     """Tell who waits at a terminal how far the command is."""
     from skillsync.rendering import progress
     from skillsync.track import untracked
 
-    if options.format in _FORMS or options.quiet or not progress.is_wanted(sys.stderr, os.environ):
+    if options.format in FORMS or options.quiet or not progress.is_wanted(sys.stderr, os.environ):
         return nullcontext(untracked)
     return progress.shown(options.command, sys.stderr)
 
@@ -380,7 +252,7 @@ def _rendered(found: Report, form: str, root: str | None) -> str:
 def _print(found: Report, form: str, root: str | None, *, quiet: bool, verbose: bool) -> None:
     from skillsync.rendering import report, terminal
 
-    if form in _FORMS:
+    if form in FORMS:
         if text := _rendered(found, form, root):
             print(text)
         _flush()

@@ -220,7 +220,7 @@ def test_what_was_interrupted_or_saw_nothing_has_a_test_that_fails(
     assert result.code != 0
     assert "error:" in cases(result)["skillsync verify"]
 
-    monkeypatch.setattr(program, "_verify", interrupt)
+    monkeypatch.setitem(program._RUNS, "verify", interrupt)  # noqa: SLF001  # as Ctrl-C does
     result = project.run("verify", "--format", "junit")
     assert (result.code, cases(result)) == (130, {"skillsync verify": "error:failed"})
     assert project.run("verify", "--format", "github").out == ""
@@ -267,7 +267,7 @@ def test_sarif_is_what_its_schema_asks_for(
     valid("--project", "nowhere")
     project.write({MANIFEST: "version = 1\nno"})
     valid()
-    monkeypatch.setattr(program, "_verify", interrupt)
+    monkeypatch.setitem(program._RUNS, "verify", interrupt)  # noqa: SLF001  # as Ctrl-C does
     valid()
 
 

@@ -10,10 +10,10 @@ import pytest
 from projects import LOCK, Project
 from tools import need
 
+from skillsync.cli import arguments
 from skillsync.cli.examples import TOPICS
-from skillsync.cli.main import _parser, _subparsers
 
-COMMANDS = set(_subparsers(_parser()))
+COMMANDS = set(arguments.COMMANDS)
 # A word for a shell to run, if it reads a package's name as its own language.
 HOSTILE = "$(touch ran)"
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from projects import Project
 
+from skillsync.cli import arguments
 from skillsync.cli.examples import EXAMPLES, TOPICS
 from skillsync.cli.help import topic
-from skillsync.cli.main import _parser, _subparsers
 from skillsync.discovery import ECOSYSTEMS
 from skillsync.errors import Code, ExitCode, SkillsyncError
 from skillsync.locking import manifest
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = _subparsers(_parser())
+COMMANDS = {name: arguments.command(name) for name in arguments.COMMANDS}
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 REFERENCE = (ROOT / "docs/commands.md").read_text()
 # What every command has, and what the first table of the reference tells of.
@@ -53,7 +53,7 @@ def assert_can_be_typed(example: str) -> None:
     words = shlex.split(example)
     if words in [[name] for name in COMMANDS]:
         return  # a command's name in a sentence: `skillsync deny`
-    _parser().parse_args(words)
+    arguments.parse(words)
 
 
 # What is shown can be typed
@@ -84,7 +84,7 @@ def test_help_of_a_command_ends_with_examples_of_it(name: str) -> None:
     assert 2 <= len(shown) <= 4
     for example in shown:
         assert shlex.split(example)[0] == name
-        _parser().parse_args(shlex.split(example))
+        arguments.parse(shlex.split(example))
 
 
 def test_examples_are_for_commands_that_there_are_and_fit_a_terminal() -> None:

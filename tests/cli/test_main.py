@@ -216,8 +216,14 @@ def test_a_failure_of_the_system_has_its_exit_code_and_json(project: Project, mo
 
 # Streams that are not there, and people who stop it
 
+PRINTING = pytest.mark.parametrize(
+    "arguments", [("list",), ("list", "--format", "json"), ("--help",), ("--version",), ("help", "ci")]
+)
 
-@pytest.mark.parametrize("arguments", [("list",), ("list", "--format", "json"), ("--help",), ("help", "ci")])
+
+@pytest.mark.parametrize(
+    "arguments", [("list",), ("list", "--format", "json"), ("--help",), ("--version",), ("help", "ci")]
+)
 def test_a_reader_that_has_gone_is_no_reason_for_a_traceback(project: Project, arguments: tuple[str, ...]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -229,7 +235,9 @@ def test_a_reader_that_has_gone_is_no_reason_for_a_traceback(project: Project, a
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="left out: no /dev/full, which is always full")
-@pytest.mark.parametrize("arguments", [("list",), ("list", "--format", "json"), ("--help",), ("help", "ci")])
+@pytest.mark.parametrize(
+    "arguments", [("list",), ("list", "--format", "json"), ("--help",), ("--version",), ("help", "ci")]
+)
 def test_a_full_disk_behind_standard_output_is_an_error_of_the_system(
     project: Project, arguments: tuple[str, ...]
 ) -> None:

@@ -8,14 +8,14 @@ import pytest
 from projects import Project
 from tools import need
 
+from skillsync.cli import arguments
 from skillsync.cli.examples import EXAMPLES, TOPICS
 from skillsync.cli.help import topic
-from skillsync.cli.main import _parser, _subparsers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMANDS = _subparsers(_parser())
+COMMANDS = {name: arguments.command(name) for name in arguments.COMMANDS}
 
 
 @pytest.fixture

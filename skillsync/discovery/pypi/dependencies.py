@@ -1,24 +1,22 @@
 """The distributions that a project's own files name: pyproject.toml, uv.lock, pylock.toml, requirements files.
 
-Invariants: pure; requirements are parsed by `packaging`, never split by hand; what is no requirement names nothing;
-environment markers don't count: a distribution that is named for another platform is named; of requirements there is
-a number that nobody needs, and more than that are none.
+Invariants: pure; of a requirement the name alone is read; environment markers don't count: a distribution that is named
+for another platform is named; what can't be a requirement names nothing.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qs
+from typing import TYPE_CHECKING, Any
 
 from skillsync.discovery.pypi.versions import canonical
-from skillsync.schema import MalformedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-REQUIREMENTS: Final = 20_000  # in one file, at most: half a second's work
-
+# PEP 508: a name, and what may follow it. `packaging` reads all of it, and is not loaded for names: with what it needs
+# for markers it takes as long to start as a hundred packages to be read.
+_NAMED = r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:$|[\[(<>;@]|[=!~]=)"
 _INCLUDE = re.compile(r"(?:-r|--requirement)[ \t=]*(?P<path>\S.*)")
 _EDITABLE = re.compile(r"(?:-e|--editable)[ \t=]+(?P<url>\S+)")
 _COMMENT = re.compile(r"(?:^|[ \t])#.*")
@@ -27,10 +25,7 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "
 
 
 def of_pyproject(table: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names in a pyproject.toml: the standard tables, uv's own, and Poetry's.
-
-    Raises MalformedError for more than `REQUIREMENTS` of them, as `of_requirements` does.
-    """
+    """Return the names in a pyproject.toml: the standard tables, uv's own, and Poetry's."""
     project = _table(table, "project")
     lists = [
         project.get("dependencies"),
@@ -86,21 +81,14 @@ def _requirement(line: str) -> str:
     editable = _EDITABLE.fullmatch(line)
     url = editable["url"] if editable else line
     if editable or "://" in line.partition("@")[0].partition(" ")[0]:
+        from urllib.parse import parse_qs
+
         return "".join(parse_qs(url.partition("#")[2]).get("egg", [])[:1])
     return _OPTION.sub("", line)
 
 
 def _names(texts: Iterable[str]) -> Iterator[str]:
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    for number, text in enumerate(texts):
-        if number == REQUIREMENTS:
-            reason = f"it has more than {REQUIREMENTS} requirements"
-            raise MalformedError(reason)
-        try:
-            yield canonical(Requirement(text).name)
-        except InvalidRequirement:
-            continue
+    return (canonical(found[1]) for text in texts if (found := re.match(_NAMED, text)))
 
 
 def _table(table: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:

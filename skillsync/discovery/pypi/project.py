@@ -106,7 +106,7 @@ def read(path: str) -> Project:
         workspace=workspace,
         searched=tuple(upward[: upward.index(last) + 1]),
         name=dependencies.project_name(table),
-        named=_named(path, table) | _locked(path, workspace.root) | _required(path),
+        named=dependencies.of_pyproject(table) | _locked(path, workspace.root) | _required(path),
         install=_install(path, workspace.root, table),
     )
 
@@ -154,14 +154,6 @@ def _texts(value: object) -> tuple[str, ...]:
 def _pyproject(project: str, directory: str) -> Mapping[str, Any]:
     """Read the pyproject.toml of a directory; an absent or an empty one says nothing."""
     return _read(project, f"{directory}/{PYPROJECT}", _toml) or {}
-
-
-def _named(path: str, table: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names in the project's own pyproject.toml."""
-    try:
-        return dependencies.of_pyproject(table)
-    except MalformedError as error:
-        raise unreadable(path, f"{path}/{PYPROJECT}", error.reason) from None
 
 
 def _locked(path: str, root: str) -> frozenset[str]:

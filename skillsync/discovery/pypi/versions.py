@@ -1,11 +1,12 @@
 """Names, versions and requirements of Python distributions, as PEP 503 and PEP 440 have them.
 
-Invariants: `packaging` decides, and is loaded only when it is asked; a name has one spelling; nothing is matched that
-is longer than a file's name can be.
+Invariants: of versions `packaging` decides, and is loaded only when it is asked; a name has one spelling; nothing is
+matched that is longer than a file's name can be.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,27 +14,22 @@ if TYPE_CHECKING:
 
     from packaging.version import Version
 
+# As the core metadata's `Name` has it, in any case.
+_NAME = "[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 # An installed distribution is a directory NAME-VERSION.dist-info: neither can be longer than a file's name.
 _LONGEST = 255
 _OPERATORS = "==, !=, <=, >=, <, >, ~= or === with a version after it"
 
 
 def canonical(name: str) -> str:
-    """Return the one spelling of a distribution's name: `Foo_Bar` and `foo.bar` are `foo-bar`."""
-    from packaging.utils import canonicalize_name
-
-    return canonicalize_name(name)
+    """Return the one spelling of a distribution's name: `Foo_Bar` and `foo.bar` are `foo-bar` (PEP 503)."""
+    return re.sub("[-_.]+", "-", name).lower()
 
 
 def valid_name(name: str) -> str:
     """Return the one spelling of a name. Raises ValueError for what no distribution can be called."""
-    from packaging.utils import InvalidName, canonicalize_name
-
-    try:
-        if len(name) <= _LONGEST:
-            return canonicalize_name(name, validate=True)
-    except InvalidName:
-        pass
+    if len(name) <= _LONGEST and re.fullmatch(_NAME, name):
+        return canonical(name)
     raise ValueError(f"{_shown(name)} is not a distribution's name")
 
 

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidName, canonicalize_name
 
-from skillsync.discovery.pypi import dependencies
+from skillsync.discovery.pypi import dependencies, versions
 
 
 def test_names_in_every_table_of_pyproject() -> None:
@@ -104,3 +106,32 @@ def test_a_requirements_file_that_is_no_text() -> None:
 def test_no_text_does_harm(text: str) -> None:
     names, _ = dependencies.of_requirements(text)
     assert all(name == name.lower() for name in names)
+
+
+SPECIFIERS = st.sampled_from(["", ">=1,<2", " (>=1.0)", "~=1.4", "===x", " == 1.*", "!=2"])
+EXTRAS = st.sampled_from(["", "[a]", "[a, b]", " [ a ]", "[]"])
+MARKERS = st.sampled_from(["", "; python_version > '3.8'", " ; os_name == 'x' or extra == 'y'"])
+NAMES = st.from_regex(r"[ \t]*[A-Za-z0-9._-]{1,12}[ \t]*", fullmatch=True)
+URLS = st.sampled_from([" @ https://x.invalid/a.whl", "@file:///a b"])
+
+
+@given(st.builds("{}{}{}{}".format, NAMES, EXTRAS, SPECIFIERS | URLS, MARKERS) | st.text(max_size=20))
+def test_what_packaging_takes_for_a_requirement_names_the_same_here(text: str) -> None:
+    try:
+        name = canonicalize_name(Requirement(text).name)
+    except InvalidRequirement:
+        return
+    assert dependencies.of_requirements(text.replace("\n", " "))[0] == {name}
+    assert dependencies.of_pyproject({"project": {"dependencies": [text]}}) == {name}
+
+
+@given(st.text(max_size=20) | st.from_regex(r"[A-Za-z0-9._-]{1,12}", fullmatch=True))
+def test_a_name_is_spelled_and_refused_as_packaging_does(text: str) -> None:
+    assert versions.canonical(text) == canonicalize_name(text)
+    try:
+        expected = canonicalize_name(text, validate=True)
+    except InvalidName:
+        with pytest.raises(ValueError, match="is not a distribution's name"):
+            versions.valid_name(text)
+    else:
+        assert versions.valid_name(text) == expected

@@ -150,20 +150,6 @@ def test_only_so_many_files_are_included(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "start", "end"),
-    [("requirements.txt", "", ""), ("pyproject.toml", "[project]\ndependencies = [\n", "]\n")],
-)
-def test_only_so_many_requirements_are_read(tmp_path: Path, name: str, start: str, end: str) -> None:
-    line = '"a",\n' if end else "a\n"
-    write_files(tmp_path, {name: start + line * 20_000 + "# no requirement\n\n" + end})
-    assert projects.read(str(tmp_path)).named == {"a"}
-    write_files(tmp_path, {name: start + line * 20_001 + end})
-    found = problem(tmp_path)
-    assert found.message == f"{name} can't be read: it has more than 20000 requirements"
-    assert found.code is Code.ENVIRONMENT_UNREADABLE
-
-
 @pytest.mark.parametrize("name", ["pyproject.toml", "uv.lock", "pylock.toml"])
 @pytest.mark.parametrize(
     ("content", "reason", "line"),
