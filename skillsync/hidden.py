@@ -22,7 +22,7 @@ LIMIT = 8 * 1024 * 1024  # bytes of a file that are kept while it is read
 # Unicode's Default_Ignorable_Code_Point, reserved ones included; the ends of lines that editors don't show and
 # JavaScript obeys; interlinear annotations; and the controls by which a text moves about in a terminal. Of the others
 # (tab, line feed, form feed, carriage return) honest texts are full, or nothing obeys them.
-_HIDDEN = re.compile(
+_HIDDEN = (
     "[\x08\x1b\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
@@ -121,7 +121,7 @@ def _honest() -> re.Pattern[str]:
 
 def _offsets(text: str) -> Iterator[int]:
     at = 0
-    while found := _HIDDEN.search(text, at):
+    while found := re.compile(_HIDDEN).search(text, at):
         at = found.start()
         if honest := _honest().match(text, at):
             at = honest.end()
@@ -158,7 +158,7 @@ def is_plain(content: bytes) -> bool:
     if content.isascii():
         return not (_ESCAPE in content or _BACKSPACE in content or _DELETE in content)
     try:
-        return _HIDDEN.search(content.translate(None, _PLAIN).decode()) is None
+        return re.search(_HIDDEN, content.translate(None, _PLAIN).decode()) is None
     except UnicodeDecodeError:
         return False
 
@@ -220,4 +220,4 @@ class Large:
         except UnicodeDecodeError:
             self._is_text = False
         else:
-            self._is_suspect = self._is_suspect or _HIDDEN.search(text) is not None
+            self._is_suspect = self._is_suspect or re.search(_HIDDEN, text) is not None

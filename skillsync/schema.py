@@ -15,19 +15,17 @@ if TYPE_CHECKING:
 
 # Agent Skills format, "name": lower-case letters, digits and single hyphens. That alone keeps out separators, drives,
 # dots, blanks, control characters and the empty name.
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_NAME = r"[a-z0-9]+(?:-[a-z0-9]+)*"
 # A directory is staged under its name and a mark, and no file system that matters takes more than 255 bytes.
 _LONGEST_NAME = 200
 # Windows opens these as devices in every directory.
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in range(10))}
 # Of what a person mistypes; comparing takes time.
 _LONGEST_WORD = 100
-_HASH = re.compile(r"blake3:[0-9a-f]{64}")
-_CONTROL = re.compile(r"[\0-\x1f\x7f]")
+_HASH = r"blake3:[0-9a-f]{64}"
+_CONTROL = r"[\0-\x1f\x7f]"
 # Letters, marks and symbols to Unicode, and nothing to the eye: fillers, joiners, blanks, selectors of a variant.
-_UNSEEN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
-)
+_UNSEEN = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
 
 
 class InvalidError(Exception):
@@ -45,7 +43,7 @@ def name_fault(name: str) -> str | None:
     """Return why a text can't be a skill's name, or None: for frontmatter, manifest, lock and registry alike."""
     if not name:
         return "is empty"
-    if _NAME.fullmatch(name) is None:
+    if re.fullmatch(_NAME, name) is None:
         return "is not lower-case letters and digits joined by single hyphens"
     if len(name) > _LONGEST_NAME:
         return f"has more than {_LONGEST_NAME} characters"
@@ -74,7 +72,7 @@ def line_fault(text: str) -> str | None:
     """Return why a text can't be shown and stored as one line, or None: for versions and packages' names."""
     if not text.strip():
         return "is empty"
-    return "has a control character" if _CONTROL.search(text) else None
+    return "has a control character" if re.search(_CONTROL, text) else None
 
 
 def is_visible(text: str) -> bool:
@@ -82,7 +80,7 @@ def is_visible(text: str) -> bool:
 
     Not so with controls (those of the direction of text are some), blanks of other kinds, and what has no shape at all.
     """
-    return text.isprintable() and (text.isascii() or _UNSEEN.search(text) is None)
+    return text.isprintable() and (text.isascii() or re.search(_UNSEEN, text) is None)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str | None:
@@ -184,7 +182,7 @@ class NewerError(InvalidError):
 
 def hash_fault(text: str) -> str | None:
     """Return why a text is no hash of ours, or None. Another scheme is an error, never "changed"."""
-    return None if _HASH.fullmatch(text) else "is not `blake3:` and 64 hexadecimal digits"
+    return None if re.fullmatch(_HASH, text) else "is not `blake3:` and 64 hexadecimal digits"
 
 
 Place = tuple[int | None, int | None]  # line and column in a text, from 1, where they are known
@@ -203,13 +201,13 @@ class MalformedError(Exception):
         self.place: Place = (line, column)
 
 
-_CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: |$)", re.MULTILINE)
+_CONFLICT = r"(?m)^(?:<{7}|={7}|>{7}|\|{7})(?: |$)"
 # Each can begin something that the TOML parser keeps, in up to 250 bytes. A lock of 1,000 skills with
 # 20 files each has 85,000.
 _MARKS = "\n,=[{."
 _MOST_MARKS = 400_000
 _QUOTE = 'quote a name that holds anything but letters, digits, `-` and `_`: "@scope/*" = "*"'
-_POSITION = re.compile(r" at line (\d+) column (\d+)$")
+_POSITION = r" at line (\d+) column (\d+)$"
 
 
 def decode(content: bytes) -> str:
@@ -222,7 +220,7 @@ def decode(content: bytes) -> str:
     if not text.strip():
         reason = "it is empty"
         raise MalformedError(reason)
-    if found := _CONFLICT.search(text):
+    if found := re.search(_CONFLICT, text):
         reason = "it has merge conflict markers"
         raise MalformedError(reason, text.count("\n", 0, found.start()) + 1)
     return text
@@ -249,7 +247,7 @@ def toml(content: bytes) -> Table:
         return Table(rtoml.loads(text))
     except rtoml.TomlParsingError as error:
         reason = str(error)
-        found = _POSITION.search(reason)
+        found = re.search(_POSITION, reason)
         place = (int(found[1]), int(found[2])) if found else (None, None)
         hint = _QUOTE if "unquoted key" in reason else None
-        raise MalformedError(f"it is not TOML: {_POSITION.sub('', reason)}", *place, hint=hint) from None
+        raise MalformedError(f"it is not TOML: {re.sub(_POSITION, '', reason)}", *place, hint=hint) from None

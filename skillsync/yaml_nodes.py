@@ -7,6 +7,7 @@ read is written again as it was, tags and quotes included.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 # libyaml's where PyYAML was built with it, as all its wheels are.
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-_RESOLVER: Any = yaml.resolver.Resolver()
 _MAX_DEPTH = 64
 MOST_NODES = 100_000  # keys and values that are read; a registry has ten for a skill
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -29,21 +29,19 @@ _TEXT_TAG = "tag:yaml.org,2002:str"
 _TRUTH = frozenset("yYnN")
 # What PyYAML's resolver takes for a text and Ruby's YAML doesn't: words in any case, symbols, dates and times with
 # single digits, numbers with commas or a bare point; and octal numbers that are none, which Ruby quotes when it writes.
-_NO_TEXT_IN_RUBY = re.compile(
-    r"""(?: null | yes | no | true | false | on | off | [-+]?\.inf | \.nan
+_NO_TEXT_IN_RUBY = r"""(?aisx)(?: null | yes | no | true | false | on | off | [-+]?\.inf | \.nan
     | :.*
     | -?\d{4}-(?:1[0-2]|0?[1-9])-(?:3[01]|[12]\d|0?[1-9]) (?:[T\s].*)?
     | [-+]?(?:0b[01_,]+ | 0x[\da-f_,]+ | \d[\d_,]*(?::\d\d?){0,2}(?:\.[\d_]*(?:e[-+]\d+)?)? | \.\d*(?:e[-+]\d+)?)
     | 0[0-7]*[89].*
-    )""",
-    re.VERBOSE | re.IGNORECASE | re.ASCII | re.DOTALL,
-)
+    )"""
 _SIMPLE_KEY = "while scanning a simple key"
 # YAML 1.1, 5.1: the printable characters. Checked here, since the two parsers of PyYAML place this error differently.
-_UNPRINTABLE = re.compile("[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+_UNPRINTABLE = "[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]"
+_BREAKS = dict.fromkeys(map(ord, "\t\n\r"))
 
 # Only an escape can make one, and only PyYAML's own parser lets it.
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = "[\ud800-\udfff]"
 
 
 class Scalar(Value):
@@ -105,7 +103,9 @@ class YamlError(Exception):
 
 def compose(text: str) -> Node | None:
     """Return the one document of a YAML text as nodes, or None if it is empty. Raises YamlError."""
-    if found := _UNPRINTABLE.search(text):
+    # What Python calls printable, YAML does; the pattern takes milliseconds to compile.
+    suspect = not text.translate(_BREAKS).isprintable()
+    if suspect and (found := re.search(_UNPRINTABLE, text)):
         before = text[: found.start()]
         reason = f"the character U+{ord(found[0]):04X} is not allowed"
         raise YamlError(reason, before.count("\n") + 1, len(before) - before.rfind("\n"))
@@ -143,7 +143,7 @@ class _Builder:
         if isinstance(event, yaml.ScalarEvent):
             line, column = _place(event.start_mark)
             style = event.style or ""
-            if _SURROGATE.search(event.value):
+            if re.search(_SURROGATE, event.value):
                 raise YamlError("an escape stands for no character", line, column)
             self._add(Scalar(text=event.value, tag=event.tag or "", style=style, line=line, column=column))
         elif isinstance(event, yaml.AliasEvent):
@@ -209,7 +209,7 @@ def quoted_if_needed(text: str) -> Scalar:
     """Return a text; quoted, as Ruby would quote it, if YAML 1.1 or Ruby would read it as anything else."""
     if text in _TRUTH:
         return Scalar(text=text, tag=_TEXT_TAG, style='"')
-    return Scalar(text=text, tag=_TEXT_TAG, style="'" if _NO_TEXT_IN_RUBY.fullmatch(text) else "")
+    return Scalar(text=text, tag=_TEXT_TAG, style="'" if re.fullmatch(_NO_TEXT_IN_RUBY, text) else "")
 
 
 def dump(root: Node) -> str:
@@ -217,6 +217,11 @@ def dump(root: Node) -> str:
     node = _written(root)
     text = yaml.serialize(node, Dumper=_DUMPER, explicit_start=True, allow_unicode=True, width=1 << 30, line_break="\n")
     return str(text)
+
+
+@cache
+def _resolver() -> Any:  # noqa: ANN401  # PyYAML's has no types
+    return yaml.resolver.Resolver()
 
 
 def _written(node: Node, *, flow: bool = False, key: bool = False) -> yaml.Node:
@@ -227,7 +232,7 @@ def _written(node: Node, *, flow: bool = False, key: bool = False) -> yaml.Node:
     if isinstance(node, Scalar):
         if node.is_null and not node.text:
             return yaml.ScalarNode(_NULL_TAG, "null" if flow or key else "")
-        by_itself = _RESOLVER.resolve(yaml.ScalarNode, node.text, (not node.style, bool(node.style)))
+        by_itself = _resolver().resolve(yaml.ScalarNode, node.text, (not node.style, bool(node.style)))
         return yaml.ScalarNode(node.tag or by_itself, node.text, style=node.style or None)
     if isinstance(node, Sequence):
         items = [_written(item, flow=flow or node.flow) for item in node.items]

@@ -46,18 +46,15 @@ _LONGEST_NAME = 128
 _LISTED = 5
 
 # Cargo's own rule is Unicode's for identifiers, with hyphens; package indexes allow less.
-_NAME = re.compile(r"\w[\w-]*")
-_COMPARATOR = re.compile(
-    r"""(?P<sign>[<>]=?|[=~^])? \ *
+_NAME = r"\w[\w-]*"
+_COMPARATOR = r"""(?x)(?P<sign>[<>]=?|[=~^])? \ *
     (?P<version>[0-9]+ (?: (?:\.[*xX]){1,2} | \.[0-9]+(?:\.[*xX])?
-        | (?:\.[0-9]+){2} (?:-[0-9A-Za-z.-]+)? (?:\+[0-9A-Za-z.-]+)? )?)""",
-    re.VERBOSE,
-)
-_REVISION = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+        | (?:\.[0-9]+){2} (?:-[0-9A-Za-z.-]+)? (?:\+[0-9A-Za-z.-]+)? )?)"""
+_REVISION = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
 _SHORTEST_REVISION = 7
 _CRATES_IO = "registry+https://github.com/rust-lang/crates.io-index"
 # The directories of an index are called HOST-HASH; the hash is Cargo's own, and another in each of its epochs.
-_INDEX = re.compile(r"(?P<host>.*)-[0-9a-f]{16}")
+_INDEX = r"(?P<host>.*)-[0-9a-f]{16}"
 _CRATES_IO_HOSTS = frozenset({"index.crates.io", "github.com"})
 _CONFIGS = ("config", "config.toml")  # the first counts where both are there
 _DEPENDENCIES = (
@@ -85,7 +82,7 @@ def requirement(text: str) -> Callable[[str], bool]:
     """
     if text.strip() == "*":
         return semver.requirement("*")
-    found = [_COMPARATOR.fullmatch(part.strip(" ")) for part in text.split(",")]
+    found = [re.fullmatch(_COMPARATOR, part.strip(" ")) for part in text.split(",")]
     if not all(found):
         raise ValueError(
             f"{quoted(text)} is not a requirement of Cargo's: versions, or parts of them such as `1.2` or `1.*`, with "
@@ -163,7 +160,7 @@ def _rows(table: Table) -> list[_Row]:
 
 def _fault(row: _Row) -> str | None:
     """Say why no path can be made of a row."""
-    if len(row.name) > _LONGEST_NAME or not _NAME.fullmatch(row.name) or not is_visible(row.name):
+    if len(row.name) > _LONGEST_NAME or not re.fullmatch(_NAME, row.name) or not is_visible(row.name):
         return f"{quoted(row.name)} is not a name that Cargo allows"
     try:
         return None if semver.normal_version(row.version) == row.version else f"{quoted(row.version)} is not a version"
@@ -467,7 +464,7 @@ class _Finder:
         """Find a crate among those of its index."""
         self.looked[f"{home}/registry/src"] = None
         for name in self._listed(f"{home}/registry/src"):
-            index = _INDEX.fullmatch(name)
+            index = re.fullmatch(_INDEX, name)
             root = f"{home}/registry/src/{name}/{row.full}"
             if not index or index["host"] not in hosts or not disk.exists(root):
                 continue
@@ -489,7 +486,7 @@ class _Finder:
         host, path = _url(address.partition("?")[0])
         base = path.rstrip("/").rpartition("/")[2].removesuffix(".git")
         base = re.escape(base.lower() if host == "github.com" else base)
-        if not _REVISION.fullmatch(revision):
+        if not re.fullmatch(_REVISION, revision):
             return
         checkouts = f"{home}/git/checkouts"
         self.looked[checkouts] = None

@@ -26,12 +26,12 @@ _NAME_LENGTH = 64
 _DESCRIPTION_LENGTH = 1024
 
 _BOM = b"\xef\xbb\xbf"
-_FENCE = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
+_FENCE = rb"(?m)^---[ \t]*\r?$"
 _FIRST_LINE = 2  # of the block, in the file
 # YAML 1.1 ends a line here and YAML 1.2 doesn't (a lone CR aside, which text tools don't take for one): after it, each
 # agent would read another skill.
-_DISPUTED_BREAK = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
-_BARE_VALUE = re.compile(r"([A-Za-z][\w-]*):[ \t]+([^\"'|>\[{&*!#%@`\s].*)")
+_DISPUTED_BREAK = "\r(?!\n)|[\x85\u2028\u2029]"
+_BARE_VALUE = r"([A-Za-z][\w-]*):[ \t]+([^\"'|>\[{&*!#%@`\s].*)"
 
 
 class Frontmatter(Value, kw_only=False):
@@ -87,10 +87,10 @@ def _block(content: bytes) -> str:
         reason = "is UTF-16"
         raise _FaultError(reason, 1, 1, "save it as UTF-8")
     content = content.removeprefix(_BOM)
-    opening = _FENCE.match(content)
+    opening = re.match(_FENCE, content)
     if opening is None:
         raise _no_opening(content)
-    closing = _FENCE.search(content, opening.end() + 1)
+    closing = re.compile(_FENCE).search(content, opening.end() + 1)
     block = content[opening.end() + 1 : closing.start() if closing else None]
     if len(block) > BLOCK_LIMIT:
         reason = f"has more than {BLOCK_LIMIT // 1024} KiB of frontmatter"
@@ -109,7 +109,7 @@ def _block(content: bytes) -> str:
 
 
 def _no_opening(content: bytes) -> _FaultError:
-    later = _FENCE.search(content)
+    later = re.search(_FENCE, content)
     if later and not content[: later.start()].strip():
         return _FaultError("has frontmatter that does not begin on line 1", 1, 1, "remove the blank lines above `---`")
     if later and content.lstrip().startswith((b"<!--", b"#", b"//")):
@@ -121,7 +121,7 @@ def _no_opening(content: bytes) -> _FaultError:
 
 def _values(block: str) -> dict[str, Node]:
     """Return the top-level keys and values. Raises _FaultError."""
-    if found := _DISPUTED_BREAK.search(block):
+    if found := re.search(_DISPUTED_BREAK, block):
         before = block[: found.start()]
         reason = f"has U+{ord(found[0]):04X} in its frontmatter, a new line to some readers only"
         place = before.count("\n") + _FIRST_LINE, len(before) - before.rfind("\n")
@@ -163,7 +163,7 @@ def _explained(error: YamlError, block: str) -> _FaultError:
     reason, hint = error.reason, "put the value in quotes"
     if error.reason.startswith("mapping values are not allowed"):
         reason = "an unquoted value holds `: `"
-        bare = _BARE_VALUE.fullmatch(line.rstrip())
+        bare = re.fullmatch(_BARE_VALUE, line.rstrip())
         if bare:
             quoted = bare[2].replace("\\", "\\\\").replace('"', '\\"')
             hint = f'put the value in quotes: {bare[1]}: "{quoted}"'

@@ -23,8 +23,8 @@ LIMIT = 256 * 1024  # bytes that are read
 DEFAULT_TARGET = ".agents/skills"
 _KEYS = ("version", "ecosystems", "targets", "link", "providers", "gitignore")
 _PROVIDER_KEYS = ("version", "skills", "exclude", "path", "hidden-characters")
-_SKILL_PATTERN = re.compile(r"[a-z0-9*?-]+")
-_WILDCARD = re.compile(r"[*?]")
+_SKILL_PATTERN = r"[a-z0-9*?-]+"
+_WILDCARD = r"[*?]"
 
 
 def matches(pattern: str, name: str) -> bool:
@@ -51,7 +51,7 @@ def matches(pattern: str, name: str) -> bool:
 
 def is_pattern(text: str) -> bool:
     """Whether a text names more than itself."""
-    return _WILDCARD.search(text) is not None
+    return re.search(_WILDCARD, text) is not None
 
 
 class Named(Value):
@@ -73,7 +73,7 @@ class Named(Value):
 def skill_fault(text: str) -> str | None:
     """Return why a text can be neither a skill's name nor a pattern of such names, or None."""
     if is_pattern(text):
-        return None if _SKILL_PATTERN.fullmatch(text) else "can't match any skill's name"
+        return None if re.fullmatch(_SKILL_PATTERN, text) else "can't match any skill's name"
     return name_fault(text)
 
 
@@ -144,7 +144,7 @@ class Manifest(Value):
 
 
 def _literal(pattern: str) -> int:
-    return len(_WILDCARD.sub("", pattern))
+    return len(re.sub(_WILDCARD, "", pattern))
 
 
 def parse(content: bytes, ecosystems: Mapping[str, Ecosystem]) -> Manifest:

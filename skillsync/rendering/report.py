@@ -5,7 +5,6 @@ Invariants: pure; nothing of a provider's reaches a terminal unescaped: no contr
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from skillsync.errors import ExitCode, Problem, exit_code, typed
@@ -111,6 +110,8 @@ def to_json(report: Report) -> str:
 
 def dumped(value: Json) -> str:
     """Return a JSON object as text, in ASCII."""
+    import json
+
     return json.dumps(_without_surrogates(value), indent=2).replace("\x7f", "\\u007f")
 
 

@@ -22,15 +22,14 @@ if TYPE_CHECKING:
 
     from skillsync.reviewing.difference import FileDifference, SkillDifference, Version
 
-_HOST = re.compile(r"://(?:[^\s/@]*@)?([^\s/?#:\"'`<>()\[\]{}\\|,;]+)")
+_HOST = r"://(?:[^\s/@]*@)?([^\s/?#:\"'`<>()\[\]{}\\|,;]+)"
 # `](target`, `](<target>`, `[name]: target`, and the attributes of HTML's links.
-_TARGET = re.compile(
-    r"\]\([ \t]*(?:<([^<>]*)>|([^\s()<>]+))"
+_TARGET = (
+    r"(?i)\]\([ \t]*(?:<([^<>]*)>|([^\s()<>]+))"
     r"|^ {0,3}\[[^\[\]]+\]:[ \t]*(?:<([^<>]*)>|(\S+))"
-    r"|\b(?:href|src)[ \t]*=[ \t]*[\"']?([^\"'\s>]+)",
-    re.IGNORECASE,
+    r"|\b(?:href|src)[ \t]*=[ \t]*[\"']?([^\"'\s>]+)"
 )
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
+_SCHEME = r"(?i)[a-z][a-z0-9+.-]+:"
 _MARKDOWN = (".md", ".markdown", ".mdx")
 _MANY = 5
 
@@ -121,7 +120,7 @@ def hosts(text: str) -> list[str]:
 
 def host_places(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield where in a text a URL names its host, from and to, and the host."""
-    for found in _HOST.finditer(text):
+    for found in re.finditer(_HOST, text):
         yield *found.span(1), _ascii(found[1].rstrip(".").lower())
 
 
@@ -142,7 +141,7 @@ def leaving(path: str, text: str) -> Iterator[tuple[int, str]]:
         # Every link has one of these; the pattern takes many times as long to find nothing in a line.
         if not ("](" in line or "]:" in line or "=" in line):
             continue
-        targets = (next(filter(None, found), "") for found in _TARGET.findall(line))
+        targets = (next(filter(None, found), "") for found in re.findall(_TARGET, line))
         yield from ((number, target) for target in dict.fromkeys(targets) if leaves(path, target))
 
 
@@ -151,6 +150,6 @@ def leaves(path: str, target: str) -> bool:
     plain = unquote(target).replace("\\", "/").partition("#")[0].partition("?")[0]
     if plain.lower().startswith("file:") or plain.startswith(("/", "~")) or re.match("[A-Za-z]:/", plain):
         return not plain.startswith("//")  # that is a host
-    if _SCHEME.match(plain):
+    if re.match(_SCHEME, plain):
         return False
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), plain)).split("/")[0] == ".."

@@ -10,7 +10,7 @@ import re
 
 FILE_NAME = ".gitignore"
 # Git knows no other end of a line than LF, and a CR before it.
-_LINE = re.compile(r".*\n|.+")
+_LINE = r".*\n|.+"
 _BEGIN = "# skillsync"
 _END = "# skillsync end"
 # Skillsync's own files, this one included: all of it can be made again from lock and packages.
@@ -23,7 +23,7 @@ def updated(text: str, owned: tuple[str, ...], *, enabled: bool, links: bool = F
     `links` says that they are links, which git's pattern for a directory doesn't match. "" means that nothing is left,
     and the file goes.
     """
-    before, after = _around_block(_LINE.findall(text))
+    before, after = _around_block(re.findall(_LINE, text))
     if not enabled:
         return "".join(before + after)
     if before and not before[-1].endswith("\n"):

@@ -6,7 +6,6 @@ a repository, so it gives no right to what the registry or the directory's own n
 
 from __future__ import annotations
 
-import json
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -104,6 +103,8 @@ def settle(step: Step, found: Found) -> Settlement:
 def parse(content: bytes) -> Journal:
     """Read a journal's bytes. Raises MalformedError, InvalidError, or NewerError for a format of the future."""
     try:
+        import json
+
         data = json.loads(decode(content))
     except (ValueError, RecursionError):
         raise MalformedError("it is not JSON") from None
@@ -164,4 +165,6 @@ def fault(content: bytes) -> str | None:
 def dump(steps: Iterable[Step], to_come: Registry) -> bytes:
     """Return a journal's bytes."""
     rows = [fields_of(step) for step in steps]
+    import json
+
     return json.dumps({"version": VERSION, "steps": rows, "registry": registry.dump(to_come).decode()}).encode()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FILE_NAME = ".agent-skills.yaml"
 LIMIT = 3 * 1024 * 1024  # bytes that are read; of 1,000 skills there are 160 KiB
 VERSION = 1
-_NUMBER = re.compile("[1-9][0-9]*")
+_NUMBER = "[1-9][0-9]*"
 _KEYS = ("gem", "ecosystem", "package", "version", "hash")
 
 Pairs = list[tuple[Node, Node]]
@@ -85,7 +85,7 @@ def parse(content: bytes) -> Registry:
 def _check_version(node: Node | None) -> None:
     text = node.text if isinstance(node, Scalar) else ""
     # Compared as text: a number of any length may stand there.
-    if _NUMBER.fullmatch(text) and (len(text), text) > (len(str(VERSION)), str(VERSION)):
+    if re.fullmatch(_NUMBER, text) and (len(text), text) > (len(str(VERSION)), str(VERSION)):
         raise NewerError("version", f"is {text}, and this skillsync reads up to {VERSION}")
     if text != str(VERSION):
         raise InvalidError("version", f"must be {VERSION}")

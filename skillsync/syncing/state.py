@@ -5,7 +5,6 @@ Invariants: reads only; absent, empty, unreadable and foreign are four results; 
 
 from __future__ import annotations
 
-import json
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -164,6 +163,8 @@ def _read_foreign(fd: int, target: Target) -> frozenset[str]:
         content = read_file(_FOREIGN_REGISTRY, registry.LIMIT, dir_fd=fd)
         if content is None:
             return frozenset()
+        import json
+
         skills = json.loads(content)["skills"]
         if isinstance(skills, dict | list):
             return frozenset(skills)

@@ -22,21 +22,18 @@ VENDOR: Final = "vendor/bundle"
 
 _CONFLICT_MARKERS = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 _SECTIONS = frozenset({"GIT", "PATH", "GEM", "PLUGIN SOURCE", "PLATFORMS", "DEPENDENCIES", "BUNDLED WITH"})
-_LOCKED_GEM = re.compile(r"    (?P<name>\S[^()]*) \((?P<version>[^-()]*)(?:-(?P<platform>[^()]*))?\)")
-_OPTION = re.compile(r"  (?P<key>[A-Za-z]+):(?: (?P<value>.*))?")
-_REVISION = re.compile(r"[0-9a-fA-F]{7,64}")
+_LOCKED_GEM = r"    (?P<name>\S[^()]*) \((?P<version>[^-()]*)(?:-(?P<platform>[^()]*))?\)"
+_OPTION = r"  (?P<key>[A-Za-z]+):(?: (?P<value>.*))?"
+_REVISION = r"[0-9a-fA-F]{7,64}"
 # What Bundler cuts off a git remote before it takes the last component: scheme, host or user, one-word directories.
-_BEFORE_BASE = re.compile(r"(?:\w+://)?(?:[^/:]+:)?(?://\w*/)?(?:\w*/)*", re.ASCII)
-_GEM_CALL = re.compile(
-    r"""
+_BEFORE_BASE = r"(?a)(?:\w+://)?(?:[^/:]+:)?(?://\w*/)?(?:\w*/)*"
+_GEM_CALL = r"""(?msx)
       ^=begin\b.*?(?:^=end\b|\Z)  |  ^__END__$.*
     | \#[^\n]*
     | (?<![\w.@$:])gem (?:[ \t]*\(\s*|[ \t]+) (?P<quote>["'])(?P<name>[A-Za-z0-9._-]+)(?P=quote)
     | "(?:\\.?|[^"\\\n])*(?:"|$)  |  '(?:\\.?|[^'\\\n])*(?:'|$)
-    """,
-    re.VERBOSE | re.MULTILINE | re.DOTALL,
-)
-_SETTING = re.compile(r"(?P<key>BUNDLE_[^\s:]+(?::[^\s:]+)*):[ \t]+(?P<value>.+)")
+    """
+_SETTING = r"(?P<key>BUNDLE_[^\s:]+(?::[^\s:]+)*):[ \t]+(?P<value>.+)"
 
 
 class LockTextError(ValueError):
@@ -79,9 +76,9 @@ class Source(Value):
     @property
     def checkout(self) -> str | None:
         """The name of a GIT source's directory, or None if the lock gives none that could be one."""
-        base = posixpath.basename(_BEFORE_BASE.sub("", self.remote, count=1).rstrip("/"))
+        base = posixpath.basename(re.sub(_BEFORE_BASE, "", self.remote, count=1).rstrip("/"))
         base = base.removesuffix(".git") or base
-        if not _REVISION.fullmatch(self.revision) or not base.isprintable():
+        if not re.fullmatch(_REVISION, self.revision) or not base.isprintable():
             return None
         return f"{base}-{self.revision[:12]}"
 
@@ -124,7 +121,7 @@ def parse_lock(text: str) -> Lock:
 
 def gem_names(text: str) -> frozenset[str]:
     """Return the names in a Gemfile's `gem "NAME"` calls, without evaluating it: comments and texts don't count."""
-    return frozenset(found["name"] for found in _GEM_CALL.finditer(text) if found["name"])
+    return frozenset(found["name"] for found in re.finditer(_GEM_CALL, text) if found["name"])
 
 
 class Settings(Value):
@@ -173,7 +170,7 @@ def parse_config(text: str) -> dict[str, str]:
     """Read the top level of a Bundler config file, which is flat, and quoted without escapes."""
     found = {}
     for line in text.removeprefix("\ufeff").split("\n"):
-        if setting := _SETTING.fullmatch(line.rstrip(" \t\r")):
+        if setting := re.fullmatch(_SETTING, line.rstrip(" \t\r")):
             value = setting["value"]
             if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
                 value = value[1:-1]
@@ -242,8 +239,8 @@ def _source(kind: Kind, line: int, body: list[tuple[int, str]]) -> Source:
     for number, text in body:
         if text.startswith(" " * 6):
             continue
-        gem = _LOCKED_GEM.fullmatch(text)
-        option = _OPTION.fullmatch(text)
+        gem = re.fullmatch(_LOCKED_GEM, text)
+        option = re.fullmatch(_OPTION, text)
         if gem and "specs" in options:
             version, platform = gem["version"], gem["platform"] or "ruby"
             gems.append(LockedGem(name=gem["name"], version=version, platform=platform, line=number))

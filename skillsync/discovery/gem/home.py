@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _GEMSPEC_START = 64 * 1024
 _TIMEOUT = 20.0  # seconds; a version manager's shim may have to find its Ruby first
 _ASK = 'print [RUBY_ENGINE + "/" + RbConfig::CONFIG["ruby_version"], *Gem.path].join("\\0")'
-_ENGINE = re.compile(r"[a-z]+")
-_ABI = re.compile(r"[0-9]+(?:[.+-][0-9A-Za-z]+)*")
+_ENGINE = r"[a-z]+"
+_ABI = r"[0-9]+(?:[.+-][0-9A-Za-z]+)*"
 
 
 class Ruby:
@@ -86,9 +86,9 @@ def below(base: str, ruby: Ruby) -> list[str]:
     found = [
         f"{engine}/{abi}"
         for engine in listing(base)
-        if _ENGINE.fullmatch(engine)
+        if re.fullmatch(_ENGINE, engine)
         for abi in listing(f"{base}/{engine}")
-        if _ABI.fullmatch(abi) and exists(f"{base}/{engine}/{abi}")
+        if re.fullmatch(_ABI, abi) and exists(f"{base}/{engine}/{abi}")
     ]
     if len(found) > 1:
         found = [home for home in found if home == ruby.abi] or sorted(found, key=_age, reverse=True)

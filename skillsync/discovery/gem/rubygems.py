@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 _LONGEST = 255
 _BLANKS = " \t\n\v\f\r"
 _PATTERN = r"[0-9]+(?:\.[0-9a-zA-Z]+)*(?:-[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?"
-_VERSION = re.compile(_PATTERN)
-_SEGMENT = re.compile(r"[0-9]+|[a-zA-Z]+")
-_REQUIREMENT = re.compile(rf"(?P<operator>=|!=|>=|<=|~>|>|<)?[{_BLANKS}]*(?P<version>{_PATTERN})")
-_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+_VERSION = _PATTERN
+_SEGMENT = r"[0-9]+|[a-zA-Z]+"
+_REQUIREMENT = rf"(?P<operator>=|!=|>=|<=|~>|>|<)?[{_BLANKS}]*(?P<version>{_PATTERN})"
+_NAME = r"[A-Za-z0-9_-][A-Za-z0-9._-]*"
 _STUB = "# stub: "
 
 _Segments: TypeAlias = tuple[int | str, ...]
@@ -31,7 +31,7 @@ VersionKey: TypeAlias = tuple[tuple[int | str, ...], ...]
 
 def is_name(text: str) -> bool:
     """Whether a text can be a gem's name or platform, and so a part of a directory's name."""
-    return len(text) <= _LONGEST and _NAME.fullmatch(text) is not None
+    return len(text) <= _LONGEST and re.fullmatch(_NAME, text) is not None
 
 
 def full_name(name: str, version: str, platform: str) -> str:
@@ -42,7 +42,7 @@ def full_name(name: str, version: str, platform: str) -> str:
 def normal_version(text: str) -> str:
     """Return a version as RubyGems writes it into names of directories. Raises ValueError for what is no version."""
     version = text.strip(_BLANKS)
-    if len(version) > _LONGEST or (version and not _VERSION.fullmatch(version)):
+    if len(version) > _LONGEST or (version and not re.fullmatch(_VERSION, version)):
         reason = f"{_shown(version)} is not a RubyGems version"
         raise ValueError(reason)
     return version.replace("-", ".pre.") or "0"
@@ -102,7 +102,7 @@ def _shown(text: str) -> str:
 
 def _segments(text: str) -> _Segments:
     """Split a version into its numbers and words: `1.2.rc1` is 1, 2, rc, 1."""
-    parts = _SEGMENT.findall(normal_version(text))
+    parts = re.findall(_SEGMENT, normal_version(text))
     return tuple(int(part) if part.isdigit() else part for part in parts)
 
 
@@ -140,7 +140,7 @@ def _key(segments: _Segments) -> VersionKey:
 
 def _test(part: str) -> Callable[[_Segments], bool]:
     """Return the test of one part of a requirement."""
-    found = _REQUIREMENT.fullmatch(part) if len(part) <= _LONGEST else None
+    found = re.fullmatch(_REQUIREMENT, part) if len(part) <= _LONGEST else None
     if found is None:
         reason = f"{_shown(part)} is not a RubyGems requirement: a version with =, !=, >, <, >=, <= or ~> before it"
         raise ValueError(reason)

@@ -27,7 +27,7 @@ _UNVERSIONED = "0.0.0"  # what pnpm and yarn take a package for that gives no ve
 # begins with a dot, so none is `..` or one of the directories that the package managers keep beside packages.
 _LONGEST = 214
 _PART = r"[A-Za-z0-9_~!'()*-][A-Za-z0-9._~!'()*-]*"
-_NAME = re.compile(rf"(?:@{_PART}/)?{_PART}")
+_NAME = rf"(?:@{_PART}/)?{_PART}"
 _RESERVED = frozenset({"node_modules", "favicon.ico"})
 _ALIAS = "npm:"
 
@@ -73,7 +73,7 @@ def _text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
 
 def is_name(text: str) -> bool:
     """Whether a text can be a package's name, and so a path below `node_modules`."""
-    return len(text) <= _LONGEST and _NAME.fullmatch(text) is not None and text.lower() not in _RESERVED
+    return len(text) <= _LONGEST and re.fullmatch(_NAME, text) is not None and text.lower() not in _RESERVED
 
 
 def dependencies(data: Mapping[str, Any]) -> Iterator[str]:

@@ -21,19 +21,16 @@ _LARGEST = 2**53 - 1  # what JavaScript counts up to
 _BLANKS = "\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _WORD = r"[0-9]*[A-Za-z-][0-9A-Za-z-]*"
 _BUILD = r"\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
-_LOOSE = re.compile(
-    rf"""[v={_BLANKS}]* ([0-9]+)\.([0-9]+)\.([0-9]+)
+_LOOSE = rf"""(?x)[v={_BLANKS}]* ([0-9]+)\.([0-9]+)\.([0-9]+)
     (?: -? ((?:{_WORD}|[0-9]+) (?:\.(?:{_WORD}|[0-9]+))*) )?
-    ({_BUILD})? [{_BLANKS}]*""",
-    re.VERBOSE,
-)
+    ({_BUILD})? [{_BLANKS}]*"""
 _NUMBER = r"(?:0|[1-9][0-9]*)"
 _PRERELEASE = rf"-(?:{_WORD}|{_NUMBER})(?:\.(?:{_WORD}|{_NUMBER}))*"
 # `1`, `1.x`, `1.2.3-rc.1`; the groups are the three numbers and the prerelease.
 _PARTIAL = rf"v?({_NUMBER}|[xX*])(?:\.({_NUMBER}|[xX*])(?:\.({_NUMBER}|[xX*])({_PRERELEASE})?)?)?"
-_COMPARATOR = re.compile(rf"(~>?|\^|[<>]?=?)[{_BLANKS}]*{_PARTIAL}(?![^{_BLANKS}])[{_BLANKS}]*")
-_HYPHEN = re.compile(rf"{_PARTIAL}[{_BLANKS}]+-[{_BLANKS}]+{_PARTIAL}")
-_METADATA = re.compile(rf"(?<=[0-9A-Za-z*-]){_BUILD}")
+_COMPARATOR = rf"(~>?|\^|[<>]?=?)[{_BLANKS}]*{_PARTIAL}(?![^{_BLANKS}])[{_BLANKS}]*"
+_HYPHEN = rf"{_PARTIAL}[{_BLANKS}]+-[{_BLANKS}]+{_PARTIAL}"
+_METADATA = rf"(?<=[0-9A-Za-z*-]){_BUILD}"
 
 _Numbers: TypeAlias = tuple[int, int, int]
 _Prerelease: TypeAlias = tuple[tuple[int | str, ...], ...]
@@ -44,7 +41,7 @@ _LOWEST: _Prerelease = ((0, 0),)  # `-0`, npm's way to say "and no prerelease of
 
 def normal_version(text: str) -> str:
     """Return an installed package's version as npm writes it. Raises ValueError for what is no version."""
-    found = _LOOSE.fullmatch(text) if len(text) <= _LONGEST else None
+    found = re.fullmatch(_LOOSE, text) if len(text) <= _LONGEST else None
     if found is None:
         raise ValueError(f"{quoted(text)} is not an npm version")
     numbers = [int(number) for number in found.groups()[:3]]
@@ -141,7 +138,7 @@ def _partial(major: str, minor: str | None, patch: str | None, prerelease: str |
 
 def _range(text: str) -> Callable[[VersionKey], bool]:
     """Return the test of one range."""
-    alternatives = [_alternative(part.strip(), text) for part in _METADATA.sub("", text).split("||")]
+    alternatives = [_alternative(part.strip(), text) for part in re.sub(_METADATA, "", text).split("||")]
     if not all(alternatives):
         # Where one alternative asks for nothing at all, npm drops the others: no prerelease is left.
         return lambda key: key[1] == _RELEASE
@@ -156,14 +153,14 @@ def _is_in(comparators: list[_Comparator], key: VersionKey) -> bool:
 
 def _alternative(part: str, text: str) -> list[_Comparator]:
     """Read what stands between two `||`: comparators that all have to be met."""
-    hyphen = _HYPHEN.fullmatch(part)
+    hyphen = re.fullmatch(_HYPHEN, part)
     if hyphen:
         groups = hyphen.groups()
         found = [*_at_least(_partial(*groups[:4])), *_at_most(_partial(*groups[4:]))]
     else:
         found, at = [], 0
         while at < len(part):
-            comparator = _COMPARATOR.match(part, at)
+            comparator = re.compile(_COMPARATOR).match(part, at)
             if comparator is None:
                 raise _no_range(text)
             sign, *partial = comparator.groups()

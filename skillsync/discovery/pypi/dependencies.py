@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 # PEP 508: a name, and what may follow it. `packaging` reads all of it, and is not loaded for names: with what it needs
 # for markers it takes as long to start as a hundred packages to be read.
 _NAMED = r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:$|[\[(<>;@]|[=!~]=)"
-_INCLUDE = re.compile(r"(?:-r|--requirement)[ \t=]*(?P<path>\S.*)")
-_EDITABLE = re.compile(r"(?:-e|--editable)[ \t=]+(?P<url>\S+)")
-_COMMENT = re.compile(r"(?:^|[ \t])#.*")
-_OPTION = re.compile(r"[ \t]--?[A-Za-z].*")
+_INCLUDE = r"(?:-r|--requirement)[ \t=]*(?P<path>\S.*)"
+_EDITABLE = r"(?:-e|--editable)[ \t=]+(?P<url>\S+)"
+_COMMENT = r"(?:^|[ \t])#.*"
+_OPTION = r"[ \t]--?[A-Za-z].*"
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
@@ -55,8 +55,8 @@ def of_lock(table: Mapping[str, Any]) -> frozenset[str]:
 
 def of_requirements(text: str) -> tuple[frozenset[str], tuple[str, ...]]:
     """Return the names in a requirements file, and the paths of the files that it includes, as they stand there."""
-    lines = [_COMMENT.sub("", line).strip() for line in text.replace("\\\r\n", "").replace("\\\n", "").splitlines()]
-    included = tuple(found["path"] for line in lines if (found := _INCLUDE.fullmatch(line)))
+    lines = [re.sub(_COMMENT, "", line).strip() for line in text.replace("\\\r\n", "").replace("\\\n", "").splitlines()]
+    included = tuple(found["path"] for line in lines if (found := re.fullmatch(_INCLUDE, line)))
     return frozenset(_names(_requirement(line) for line in lines if line)), included
 
 
@@ -78,13 +78,13 @@ def project_name(table: Mapping[str, Any]) -> str | None:
 
 def _requirement(line: str) -> str:
     """Return the requirement in a line, without pip's options; of a URL, the one in its fragment."""
-    editable = _EDITABLE.fullmatch(line)
+    editable = re.fullmatch(_EDITABLE, line)
     url = editable["url"] if editable else line
     if editable or "://" in line.partition("@")[0].partition(" ")[0]:
         from urllib.parse import parse_qs
 
         return "".join(parse_qs(url.partition("#")[2]).get("egg", [])[:1])
-    return _OPTION.sub("", line)
+    return re.sub(_OPTION, "", line)
 
 
 def _names(texts: Iterable[str]) -> Iterator[str]:

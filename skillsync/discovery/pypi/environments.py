@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-import subprocess
 from typing import TYPE_CHECKING
 
 from skillsync.discovery.pypi.project import display, unreadable
@@ -33,8 +32,8 @@ _CONFIG = "pyvenv.cfg"
 _UNSEARCHED = ("venv", "env")  # usual names of environments that no rule finds: they may be anything
 _SMALL = 64 * 1024
 # A directory of libraries or an interpreter: `python3.12`, `python3.14t`, `pypy3.11`.
-_VERSIONED = re.compile(r"(?:python|pypy|graalpy)(?P<version>[0-9]+\.[0-9]+)t?")
-_VERSION = re.compile(r"[0-9]+\.[0-9]+")
+_VERSIONED = r"(?:python|pypy|graalpy)(?P<version>[0-9]+\.[0-9]+)t?"
+_VERSION = r"[0-9]+\.[0-9]+"
 _TIMEOUT = 20.0  # seconds; a version manager's shim may have to find its Python first
 _ASK = "import sys; sys.stdout.write(sys.executable)"
 
@@ -141,12 +140,14 @@ def _of_interpreter(project: Project, path: str) -> tuple[str, ...]:
     if exists(f"{prefix}/{_CONFIG}"):
         return sites(project, prefix)
     real = os.path.realpath(path)
-    version = _VERSIONED.fullmatch(posixpath.basename(real))
+    version = re.fullmatch(_VERSIONED, posixpath.basename(real))
     return sites(project, posixpath.dirname(posixpath.dirname(real)), version["version"] if version else None)
 
 
 def _executable(path: str, cwd: str, environ: Mapping[str, str]) -> str | None:
     """Ask a program that the person named as an interpreter which one it runs: it may be a version manager's shim."""
+    import subprocess
+
     try:
         answer = subprocess.run(  # noqa: S603  the text is ours, the program the one that the person named
             (path, "-I", "-S", "-c", _ASK),
@@ -182,7 +183,7 @@ def sites(project: Project, prefix: str, version: str | None = None) -> tuple[st
     `version` is the interpreter's (`3.12`) if it is known. A virtual environment may take in what its interpreter has.
     """
     config = config_values((_checked(project, f"{prefix}/{_CONFIG}", _small) or b"").decode(errors="replace"))
-    named = _VERSION.match(config.get("version_info") or config.get("version") or "")
+    named = re.match(_VERSION, config.get("version_info") or config.get("version") or "")
     version = named[0] if named else version or _linked_version(prefix)
     found = dict.fromkeys(_existing(project, prefix, version))
     if found and config.get("include-system-site-packages", "").lower() == "true" and "home" in config:
@@ -203,7 +204,7 @@ def config_values(text: str) -> dict[str, str]:
 def _linked_version(prefix: str) -> str | None:
     """Return the version that the name of an environment's interpreter tells, None if it doesn't."""
     name = posixpath.basename(os.path.realpath(f"{prefix}/bin/python3"))
-    found = _VERSIONED.fullmatch(name)
+    found = re.fullmatch(_VERSIONED, name)
     return found["version"] if found else None
 
 
@@ -215,7 +216,7 @@ def _existing(project: Project, prefix: str, version: str | None) -> Iterator[st
     found: dict[str, list[str]] = {}
     for directory in (f"{prefix}/local/lib", f"{prefix}/lib", f"{prefix}/lib64"):
         for name in _checked(project, directory, list_directory) or ():
-            library = _VERSIONED.fullmatch(name)
+            library = re.fullmatch(_VERSIONED, name)
             for packages in ("site-packages", "dist-packages"):
                 if library and _checked(project, path := f"{directory}/{name}/{packages}", is_directory):
                     found.setdefault(library["version"], []).append(path)

@@ -6,7 +6,6 @@ and a version are what they have to be, and in their one spelling.
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from itertools import takewhile
@@ -19,9 +18,9 @@ from skillsync.values import Value
 # What is read of METADATA and PKG-INFO: name and version stand before the description, which may be very long.
 READ_SIZE = 64 * 1024
 
-_ENDING = re.compile(r"\.(?:dist-info|egg-info|egg-link|egg)$")
-_PYTHON = re.compile(r"py\d+(?:\.\d+)?")
-_END_OF_HEADERS = re.compile(rb"\r?\n\r?\n")
+_ENDING = r"\.(?:dist-info|egg-info|egg-link|egg)$"
+_PYTHON = r"py\d+(?:\.\d+)?"
+_END_OF_HEADERS = rb"\r?\n\r?\n"
 
 
 class Identity(Value):
@@ -35,7 +34,7 @@ class Identity(Value):
 def identity(content: bytes) -> Identity:
     """Read the start of a METADATA or PKG-INFO. Raises ValueError."""
     headers: dict[str, str] = {}
-    end = _END_OF_HEADERS.search(content)
+    end = re.search(_END_OF_HEADERS, content)
     for line in content[: end.start() if end else None].decode(errors="replace").splitlines():
         key, colon, value = line.partition(":")
         if colon and not key[:1].isspace():
@@ -54,12 +53,12 @@ def is_of(entry: str, about: Identity) -> bool:
     to tell both, an `*.egg-info` may leave out the version, and may add the Python that it is for. All splits at a
     hyphen are tried: what wrote the name long ago didn't escape it.
     """
-    parts = _ENDING.sub("", entry).split("-")
+    parts = re.sub(_ENDING, "", entry).split("-")
     splits = ((parts[:at], parts[at:]) for at in range(1, len(parts) + 1))
     told = (rest for name, rest in splits if canonical("-".join(name)) == about.name)
     if entry.endswith(".dist-info"):
         return any(_is_version("-".join(rest), about.version) for rest in told)
-    versions = ["-".join(takewhile(lambda part: not _PYTHON.fullmatch(part), rest)) for rest in told]
+    versions = ["-".join(takewhile(lambda part: not re.fullmatch(_PYTHON, part), rest)) for rest in told]
     return any(not version or _is_version(version, about.version) for version in versions)
 
 
@@ -73,7 +72,7 @@ def _is_version(text: str, version: str) -> bool:
 def guessed_name(entry: str) -> str | None:
     """Return the canonical name that a metadata directory's name begins with, None if it doesn't look like one."""
     try:
-        return valid_name(_ENDING.sub("", entry).partition("-")[0])
+        return valid_name(re.sub(_ENDING, "", entry).partition("-")[0])
     except ValueError:
         return None
 
@@ -88,6 +87,8 @@ class Direct(Value):
 def direct(content: bytes) -> Direct | None:
     """Read a direct_url.json (PEP 610); None if it names no directory. Raises ValueError."""
     try:
+        import json
+
         found: Any = json.loads(content)
     except (ValueError, RecursionError):
         raise ValueError("it is not JSON") from None

@@ -24,7 +24,7 @@ _AGENTS = ".agents"
 # SKILL.md in whatever case: one in the wrong case is a skill too, an invalid one.
 _SKILL_FILE = "skill.md"
 _HINTS = (b"skills/", b"skill.md")
-_TOP = re.compile(rb'\n"?([A-Za-z_]\w*)/')
+_TOP = rb'\n"?([A-Za-z_]\w*)/'
 _DEPTH = 100
 _SHA256 = "sha256="
 _SHA256_SIZE = 32
@@ -38,7 +38,7 @@ def concerns_skills(content: bytes) -> bool:
 
 def top_level(content: bytes) -> tuple[str, ...]:
     """Return the directories with an importable name that a RECORD begins its paths with, without parsing it."""
-    return tuple(sorted({name.decode() for name in _TOP.findall(b"\n" + content)} - {"__pycache__"}))
+    return tuple(sorted({name.decode() for name in re.findall(_TOP, b"\n" + content)} - {"__pycache__"}))
 
 
 def parse(text: str) -> dict[str, str]:
