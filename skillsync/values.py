@@ -88,19 +88,23 @@ class Value(metaclass=_Class):
     def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401  # of the fields' types
         """Take the fields. Raises TypeError for one too many, too few or unknown."""
         fields = type(self)._fields
-        for (_, put, _), one in zip(fields, given, strict=False):
-            put(self, one)
-        for name, put, details in fields[len(given) :]:
+        taken = 0
+        if given:
+            for (_, put, _), one in zip(fields, given, strict=False):
+                put(self, one)
+            fields = fields[len(given) :]
+        for name, put, details in fields:
             if name in named:
-                put(self, named.pop(name))
+                put(self, named[name])
+                taken += 1
             elif details.factory is not None:
                 put(self, details.factory())
             elif details.default is not _NOTHING:
                 put(self, details.default)
             else:
                 raise TypeError(f"{type(self).__name__} needs {name}")
-        if named or len(given) > len(fields):
-            raise TypeError(f"{type(self).__name__} has no place for {', '.join(named) or given[len(fields) :]}")
+        if taken != len(named) or len(given) > len(type(self)._fields):
+            raise TypeError(f"{type(self).__name__} can't take {', '.join(named) or given}")
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         """Refuse: a value stays as it is."""
