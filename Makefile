@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test soak check format man clean
+.PHONY: demo test soak bench check format man clean
 
 demo: .venv/demo
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh
@@ -14,6 +14,10 @@ test: .venv/dev
 # Kills running syncs at random; two minutes of it.
 soak: .venv/dev
 	$(BIN)/python tests/soak.py 120
+
+# Measures speed and prints tables; BENCH_ARGS="--only start --rounds 2" is quick, BENCH_ARGS=--write is for the page.
+bench: .venv/dev
+	PYTHONPATH=tests $(BIN)/python -m bench $(BENCH_ARGS)
 
 check: .venv/dev
 	$(BIN)/ruff check

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def digest(layout: str, mark: str = "") -> str:
     found = hashlib.sha256()
-    for path, content in layouts.LAYOUTS[layout](packages(SMALL, mark), SMALL):
+    for path, content in layouts.LAYOUTS[layout].files(packages(SMALL, mark), SMALL):
         found.update(f"{path} {len(content)}\n".encode() + content)
     return found.hexdigest()
 
@@ -30,7 +30,7 @@ def test_a_workload_is_the_same_each_time(layout: str) -> None:
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 def test_the_small_workload_is_ten_skills_of_five_providers_to_skillsync(tmp_path: Path, layout: str) -> None:
     project = Project(tmp_path)
-    layouts.write(str(tmp_path), layouts.LAYOUTS[layout](packages(SMALL), SMALL))
+    layouts.write(str(tmp_path), layouts.LAYOUTS[layout].files(packages(SMALL), SMALL))
     found = project.done("list", "--format", "json").json
     assert not found["problems"]
     assert [(one["ecosystem"], one["packages"]) for one in found["environments"]] == [(layout, SMALL.packages)]

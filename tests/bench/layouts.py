@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from bench.prose import chance, prose, sentence
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 File: TypeAlias = "tuple[str, bytes]"
-Layout: TypeAlias = "Callable[[Sequence[Package], Size], Iterator[File]]"
 
 _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 SITE = f".venv/lib/python{_PYTHON}/site-packages"
@@ -220,7 +220,19 @@ Gem::Specification.new do |s|
 """.encode()
 
 
-LAYOUTS: dict[str, Layout] = {"pypi": pypi, "npm": npm, "gem": gem}
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How one ecosystem lays packages out: every file of a project, and the directory with the skills of a package."""
+
+    files: Callable[[Sequence[Package], Size], Iterator[File]]
+    skills: Callable[[Package], str]
+
+
+LAYOUTS = {
+    "pypi": Layout(pypi, lambda package: f"{SITE}/{package.import_name}/.agents/skills"),
+    "npm": Layout(npm, lambda package: f"{NODE_MODULES}/{package.name}/skills"),
+    "gem": Layout(gem, lambda package: f"{GEM_HOME}/gems/{package.name}-{package.version}/skills"),
+}
 
 
 def write(root: str, files: Iterable[File]) -> None:

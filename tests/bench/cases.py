@@ -1,0 +1,171 @@
+"""What is measured, against which floor, with which budget.
+
+Invariants: what is compared is of one group, whose runs are made in turn; a floor does what the run has to do and
+nothing else, in a bare interpreter.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bench import layouts
+from bench.prepared import Changed
+from bench.timing import Run, distinct, nothing
+from bench.workload import LARGE, SMALL, growing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from bench.prepared import Project, Workshop
+
+_FLOORS = f"{os.path.dirname(__file__)}/floors"
+_LARGE_FILE = 256  # MiB
+_MEMORY = 80  # MiB
+_GROWTH = (100, 1000, 5000)  # skills
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A run, and how many times what another takes it may take; without a budget it is shown for comparison."""
+
+    run: Run
+    to: Run
+    budget: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """One command on more and more skills: how much more time a further skill may take, as a part of one."""
+
+    command: str
+    runs: Mapping[int, Run]
+    budget: float = 0.15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peak:
+    """A run, and the MiB that it may have resident."""
+
+    run: Run
+    budget: float = _MEMORY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """What is measured in turn, in so many rounds."""
+
+    rounds: int
+    rows: tuple[Row, ...] = ()
+    growths: tuple[Growth, ...] = ()
+    peaks: tuple[Peak, ...] = ()
+
+    @property
+    def runs(self) -> list[Run]:
+        compared = (run for row in self.rows for run in (row.to, row.run))
+        growing = (run for growth in self.growths for run in growth.runs.values())
+        return distinct((*compared, *growing, *(peak.run for peak in self.peaks)))
+
+
+class _Commands:
+    """The runs of skillsync in one project."""
+
+    def __init__(self, workshop: Workshop, project: Project) -> None:
+        self._workshop = workshop
+        self._project = project
+
+    def run(self, command: str, what: str = "", prepare: Callable[[], None] = nothing) -> Run:
+        """Return the run of a command; `what` says more about the work that there is to do."""
+        return Run(
+            name=f"`{command}`{what}",
+            project=self._project.name,
+            command=(self._workshop.skillsync, *command.split()),
+            cwd=self._project.root,
+            prepare=prepare,
+        )
+
+    def noop(self, command: str) -> Run:
+        return self.run(command, ", nothing to do")
+
+    def first_sync(self) -> Run:
+        return self.run("sync", ", all skills", self._project.clear)
+
+
+def _bare(project: Project, name: str, *arguments: str, prepare: Callable[[], None] = nothing) -> Run:
+    """Return a run of the environment's interpreter."""
+    return Run(name=name, project="", command=(sys.executable, *arguments), cwd=project.root, prepare=prepare)
+
+
+def start(workshop: Workshop) -> Iterator[Group]:
+    """Yield what a command costs where there is little to do."""
+    projects = [workshop.project("small", layout, SMALL) for layout in layouts.LAYOUTS]
+    nothing_at_all = _bare(projects[0], "`python -c pass`", "-c", "pass")
+    rows = [Row(run=_Commands(workshop, projects[0]).run("--version"), to=nothing_at_all, budget=2)]
+    for project in projects:
+        commands = _Commands(workshop, project)
+        rows += [
+            Row(run=commands.run("verify"), to=nothing_at_all, budget=5),
+            Row(run=commands.noop("sync"), to=nothing_at_all, budget=6),
+            Row(run=commands.noop("lock"), to=nothing_at_all, budget=7),
+        ]
+    yield Group(rounds=11, rows=tuple(rows))
+
+
+def content(workshop: Workshop) -> Iterator[Group]:
+    """Yield what a command costs where there is much to read and to write."""
+    for layout in layouts.LAYOUTS:
+        project = workshop.project("large", layout, LARGE)
+        commands = _Commands(workshop, project)
+        first = commands.first_sync()
+        installed = commands.run("verify --scope installed")
+        verify = commands.run("verify")
+        changed = commands.run("sync", ", one of 1,000 skills changed", Changed(workshop, project))
+        lock = commands.noop("lock")
+        read = _bare(project, "read and hash", f"{_FLOORS}/hash_files.py", project.installed)
+        into = f"{project.root}/copy"
+        copies = (f"{_FLOORS}/copy_and_hash.py", into, *project.shipped)
+        remove = partial(shutil.rmtree, into, ignore_errors=True)
+        copy = _bare(project, "copy and hash", *copies, prepare=remove)
+        rows = (
+            Row(run=first, to=copy, budget=1.8),
+            Row(run=installed, to=read, budget=2),
+            Row(run=changed, to=verify, budget=1.1),
+            Row(run=changed, to=installed),
+            Row(run=lock, to=read, budget=3.5),
+        )
+        peaks = tuple(Peak(run=run) for run in (lock, first, changed, verify, installed))
+        yield Group(rounds=5, rows=rows, peaks=peaks)
+        workshop.remove(project)
+
+
+def large_file(workshop: Workshop) -> Iterator[Group]:
+    """Yield what a large file costs: no more memory."""
+    commands = _Commands(workshop, workshop.with_a_large_file(SMALL, _LARGE_FILE))
+    runs = (commands.noop("lock"), commands.first_sync(), commands.run("verify"))
+    yield Group(rounds=1, peaks=tuple(Peak(run=run) for run in runs))
+
+
+def listing(workshop: Workshop) -> Iterator[Group]:
+    """Yield what it costs to find the skills in all installed packages."""
+    project = workshop.mixed()
+    directories = (layouts.SITE, layouts.NODE_MODULES, layouts.GEM_HOME)
+    scan = _bare(project, "scan the metadata", f"{_FLOORS}/scan_metadata.py", *directories)
+    yield Group(rounds=7, rows=(Row(run=_Commands(workshop, project).run("list"), to=scan, budget=2),))
+
+
+def growth(workshop: Workshop) -> Iterator[Group]:
+    """Yield what each further skill costs."""
+    projects = {skills: workshop.project(f"{skills}-skills", "gem", growing(skills)) for skills in _GROWTH}
+    commands = {skills: _Commands(workshop, project) for skills, project in projects.items()}
+    growths = (
+        Growth(command=command, runs={skills: one.run(command) for skills, one in commands.items()})
+        for command in ("verify", "lock", "list")
+    )
+    yield Group(rounds=3, growths=tuple(growths))
+
+
+GROUPS = {"start": start, "content": content, "large-file": large_file, "list": listing, "growth": growth}
