@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 def typed(*words: str) -> str:
@@ -19,6 +19,15 @@ def typed(*words: str) -> str:
     import shlex
 
     return f"`{shlex.join(('skillsync', *words))}`"
+
+
+# The hint where nothing is near to what was written.
+LOOK = "run `skillsync list` to see what is installed"
+
+
+def did_you_mean(*commands: Sequence[str]) -> str | None:
+    """Return the hint that names the commands, each as its words, one of which was probably meant; None for none."""
+    return f"did you mean {' or '.join(typed(*words) for words in commands)}?" if commands else None
 
 
 class ExitCode(IntEnum):

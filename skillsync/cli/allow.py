@@ -14,7 +14,7 @@ from skillsync.cli.naming import meant, unknown
 from skillsync.cli.project import BrokenLockError, Project, load_lock, read_manifest
 from skillsync.cli.survey import Survey, survey
 from skillsync.discovery import ECOSYSTEMS
-from skillsync.errors import Code, Problem, Severity, SkillsyncError, typed
+from skillsync.errors import LOOK, Code, Problem, Severity, SkillsyncError, did_you_mean, typed
 from skillsync.locking import allowlist, lockfile
 from skillsync.locking.editing import Meaning, Terms, UneditableError, admitting, meaning
 from skillsync.locking.manifest import FILE_NAME, LIMIT, Manifest, is_pattern, matches, parse, skill_fault
@@ -179,8 +179,7 @@ def _about_provider(named: Named, wish: Wish, state: _State) -> Iterator[Problem
         )
     elif not covered and is_pattern(named.name):
         message = f"{named.key} matches no package that is installed or locked"
-        hint = "run `skillsync list` to see what is installed"
-        yield Problem(code=Code.PATTERN_UNMATCHED, message=message, hint=hint, severity=Severity.WARNING)
+        yield Problem(code=Code.PATTERN_UNMATCHED, message=message, hint=LOOK, severity=Severity.WARNING)
     elif not covered and named.key not in _listed(state.manifest):
         yield unknown(named, wish.command, state.names)
         code = Code.ENVIRONMENT_NOT_FOUND
@@ -197,13 +196,11 @@ def _about_skills(named: Named, wish: Wish, state: _State) -> Iterator[Problem]:
         if any(matches(text, skill) for skill in skills):
             continue
         near = suggestion(text, skills)
-        hint = f"it ships {', '.join(sorted(skills))}"
-        if near:
-            hint = f"did you mean {typed(wish.command, named.key, '--skill', near)}?"
+        ships = f"it ships {', '.join(sorted(skills))}"
         found = Problem(
             code=Code.SKILL_NOT_FOUND,
             message=f"{named.key} ships no skill `{text}`",
-            hint=hint,
+            hint=did_you_mean((wish.command, named.key, "--skill", near)) if near else ships,
             skill=text,
             provider=named.key,
         )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from skillsync.cli.differences import before_lock, before_sync
 from skillsync.cli.lock import resolved
 from skillsync.cli.project import load_lock, load_manifest, require_lock, targets
-from skillsync.errors import Code, Problem, SkillsyncError
+from skillsync.errors import LOOK, Code, Problem, SkillsyncError, did_you_mean
 from skillsync.filesystem import replace_file
 from skillsync.locking import lockfile, manifest
 from skillsync.locking.changes import Action
@@ -108,8 +108,8 @@ def _installed(project: Project) -> tuple[list[SkillDifference], Collection[str]
 
 
 def _unknown(name: str, known: Collection[str]) -> Problem:
-    meant = suggestion(name, known)
-    hint = f"did you mean `skillsync diff {meant}`?" if meant else "`skillsync list` shows what there is"
+    meant = suggestion(name, sorted(known))
+    hint = did_you_mean(("diff", meant)) if meant else LOOK
     return Problem(code=Code.SKILL_NOT_FOUND, message=f"there is no skill `{name}`", hint=hint, skill=name)
 
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from skillsync.cli.examples import TOPICS
-from skillsync.errors import Code, Problem, SkillsyncError, typed
+from skillsync.errors import Code, Problem, SkillsyncError, did_you_mean
 from skillsync.schema import suggestion
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def text(name: str, commands: Mapping[str, argparse.ArgumentParser]) -> str:
     if name not in commands and name not in TOPICS:
         known = sorted({*commands, *TOPICS})
         nearest = suggestion(name.lower(), known)
-        hint = f"did you mean {typed('help', nearest)}?" if nearest else f"it knows: {', '.join(known)}"
+        hint = did_you_mean(("help", nearest)) if nearest else f"it knows: {', '.join(known)}"
         raise SkillsyncError(Problem(code=Code.USAGE, message=f"there is no help on `{name}`", hint=hint))
     found = [commands[name].format_help()] if name in commands else []
     return "\n".join([*found, topic(name)] if name in TOPICS else found)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillsync.discovery import ECOSYSTEMS
-from skillsync.errors import Code, Problem, SkillsyncError, typed
+from skillsync.errors import LOOK, Code, Problem, SkillsyncError, did_you_mean, typed
 from skillsync.locking.manifest import Named, is_pattern
 from skillsync.schema import line_fault, suggestion
 
@@ -22,7 +22,6 @@ _TOOLS = {
     "npm": ("bun", "js", "node", "pnpm", "yarn"),
     "cargo": ("crate", "crates", "rust"),
 }
-_LOOK = "run `skillsync list` to see what is installed"
 
 
 def meant(texts: Iterable[str], command: str, keys: Collection[str]) -> list[Named]:
@@ -69,7 +68,7 @@ def _bare(name: str, command: str, keys: Collection[str]) -> Named:
         message = f"`{name}` doesn't say in which ecosystem"
         raise _refusal(Code.USAGE, message, f"write {example}, for example")
     message = f"no package that ships skills is installed or locked under the name `{name}`"
-    raise _refusal(Code.MISSING_PROVIDER, message, _did_you_mean(command, _nearest(name, keys)) or _LOOK)
+    raise _refusal(Code.MISSING_PROVIDER, message, _did_you_mean(command, _nearest(name, keys)) or LOOK)
 
 
 def unknown(named: Named, command: str, keys: Collection[str]) -> Problem:
@@ -79,7 +78,7 @@ def unknown(named: Named, command: str, keys: Collection[str]) -> Problem:
     return Problem(
         code=Code.MISSING_PROVIDER,
         message=f"{named.key} is neither installed nor locked",
-        hint=_did_you_mean(command, near) or _LOOK,
+        hint=_did_you_mean(command, near) or LOOK,
         provider=named.key,
     )
 
@@ -101,8 +100,7 @@ def _name(key: str) -> str:
 
 
 def _did_you_mean(command: str, keys: Collection[str]) -> str | None:
-    choices = " or ".join(typed(*command.split(), key) for key in keys)
-    return f"did you mean {choices}?" if choices else None
+    return did_you_mean(*((*command.split(), key) for key in keys))
 
 
 def _refusal(code: Code, message: str, hint: str | None) -> SkillsyncError:

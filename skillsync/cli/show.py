@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from skillsync.cli.overview import overview
 from skillsync.cli.project import load_lock, load_manifest, targets
 from skillsync.discovery.provider import read
-from skillsync.errors import Code, Problem, SkillsyncError
+from skillsync.errors import LOOK, Code, Problem, SkillsyncError, did_you_mean
 from skillsync.filesystem import open_directory, read_start
 from skillsync.hashing import SKILL_FILE, File
 from skillsync.locking.lockfile import Lockfile
@@ -114,7 +114,7 @@ def _in_targets(project: Project, manifest: Manifest, lock: Lockfile, skills: Ab
 def _unknown(name: str, shelves: Sequence[Shelf]) -> Problem:
     names = {row.name for shelf in shelves for row in shelf.rows}
     meant = suggestion(name, sorted({*names, *(shelf.key for shelf in shelves)}))
-    hint = f"did you mean `skillsync show {meant}`?" if meant else "`skillsync list` shows what there is"
+    hint = did_you_mean(("show", meant)) if meant else LOOK
     if ":" in name:
         message = f"no provider `{name}` is installed that ships skills, or locked"
         return Problem(code=Code.MISSING_PROVIDER, message=message, hint=hint, provider=name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillsync.errors import Code, Problem, Severity, typed
+from skillsync.errors import LOOK, Code, Problem, Severity, typed
 from skillsync.locking.choice import Candidate, manifest_problem, version_not_admitted
 from skillsync.locking.manifest import FILE_NAME, Manifest, is_pattern, matches
 from skillsync.locking.pins import Pinned, raised
@@ -129,7 +129,7 @@ def _unmatched(candidates: Sequence[Candidate], manifest: Manifest) -> Iterator[
                 yield Problem(
                     code=Code.PATTERN_UNMATCHED,
                     message=f"`{rule.key}` in {FILE_NAME} matches no installed package that ships skills",
-                    hint="run `skillsync list` to see what is installed",
+                    hint=LOOK,
                     severity=Severity.WARNING,
                     path=FILE_NAME,
                 )

@@ -245,7 +245,7 @@ def test_only_the_named_skills_are_shown_and_a_wrong_name_is_told(project: Proje
         3,
         ["error[skill-not-found]: there is no skill `testin`", "  hint: did you mean `skillsync diff testing`?"],
     )
-    assert "`skillsync list` shows" in project.run("diff", "--installed", "zzz").err
+    assert "run `skillsync list` to see" in project.run("diff", "--installed", "zzz").err
 
 
 def test_json_has_both_sides_of_each_file(project: Project) -> None:

@@ -349,9 +349,9 @@ def test_what_only_the_lock_knows_is_shown_without_its_text(project: Project) ->
     ("name", "hint"),
     [
         ("testin", "did you mean `skillsync show testing`?"),
-        ("nix", "`skillsync list` shows what there is"),
+        ("nix", "run `skillsync list` to see what is installed"),
         ("../testing", "did you mean `skillsync show testing`?"),
-        ("", "`skillsync list` shows what there is"),
+        ("", "run `skillsync list` to see what is installed"),
     ],
 )
 def test_a_name_that_nobody_ships_is_an_error(project: Project, name: str, hint: str) -> None:
