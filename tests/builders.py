@@ -214,7 +214,10 @@ class Installation:
 
     @property
     def sources(self) -> dict[str, Source]:
-        return {name: Source(root=str(self.root / "packages"), path=name) for name in self.providers}
+        return {
+            name: Source(root=str(self.root / "packages"), path=name, version=version)
+            for name, (_, version) in self.providers.items()
+        }
 
     def state(self, lock: Lockfile | None = None) -> State:
         place = self.place

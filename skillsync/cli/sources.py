@@ -59,7 +59,12 @@ def _places(provider: LockedProvider, skill: str, packages: Iterable[Package], m
                 continue
             try:
                 with open_directory(package.root, directory):
-                    yield Source(root=package.root, path=directory, recorded=package.recorded(directory))
+                    yield Source(
+                        root=package.root,
+                        path=directory,
+                        version=package.version,
+                        recorded=package.recorded(directory),
+                    )
             except (FileNotFoundError, NotADirectoryError, UnreadableError):
                 continue
 
@@ -73,7 +78,8 @@ def _missing(provider: LockedProvider, skill: str, answer: Environment | NoEnvir
     versions = [package.version for package in answer.packages if package.key == provider.key] if answer else []
     if versions:
         message = f"{provider.key} {', '.join(versions)} is installed, and does not ship the locked skill {skill}"
-        hint = f"install {provider.version}, or run `skillsync lock`"
+        install = "reinstall" if provider.version in versions else "install"
+        hint = f"{install} {provider.version}, or run `skillsync lock`"
         code = Code.CONTENT_CHANGED
     elif answer:
         message = f"{locked} and not installed"

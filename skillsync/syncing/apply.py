@@ -48,13 +48,14 @@ _MOVES = _WRITES | {Action.REMOVE}  # of one skill there is one of these at most
 
 
 class Source(Value):
-    """Where a locked skill's content comes from: a directory below a package's root.
+    """Where a locked skill's content comes from: a directory below the root of a package, which is at a version.
 
     `recorded` are the hashes of its files that the package's installer wrote down, by path relative to the skill.
     """
 
     root: str
     path: str
+    version: str
     recorded: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -96,11 +97,12 @@ def _content_changed(provider: LockedProvider, skill: LockedSkill, source: Sourc
     if found.hash == skill.hash and not shipped_faults(found):
         return None
     details = compare(skill.tree, found.tree).text
+    install = "reinstall" if source.version == provider.version else "install"
     return Problem(
         code=Code.CONTENT_CHANGED,
-        message=f"{provider.key}: {source.path} is not what was locked"
+        message=f"{provider.key} {source.version}: {source.path} is not what was locked"
         + (f": {details}" if details else f": {', '.join(fault.path for fault in shipped_faults(found))} is unsafe"),
-        hint=f"`skillsync diff` shows it: run `skillsync lock` if it is right, or install {provider.version}",
+        hint=f"`skillsync diff` shows it: run `skillsync lock` if it is right, or {install} {provider.version}",
         skill=skill.name,
         provider=provider.key,
         path=source.path,

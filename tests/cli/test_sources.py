@@ -52,8 +52,19 @@ def test_the_locked_version_is_refused_if_its_content_changed_and_no_other_has_i
     gems.write_gem(home, "sus", "1.10.0", {"skills/testing/SKILL.md": NEW, "skills/testing/newer.md": "1.10"})
     result = project.run("sync", "--format", "json")
     assert (result.code, result.codes) == (3, ["content-changed"])
-    assert result.json["problems"][0]["message"].endswith(": added locked.md")
+    (problem,) = result.json["problems"]
+    assert problem["message"] == "gem:sus 1.9.0: skills/testing is not what was locked: added locked.md"
+    assert problem["hint"].endswith("or reinstall 1.9.0")
     assert not project.installed("testing").exists()
+
+
+def test_content_of_another_version_is_refused_by_that_version(tmp_path: Path, home: Path) -> None:
+    project = locked(tmp_path, home)
+    shutil.rmtree(home)
+    gems.write_gem(home, "sus", "1.10.0", {"skills/testing/SKILL.md": NEW})
+    (problem,) = project.run("sync", "--format", "json").json["problems"]
+    assert problem["message"] == "gem:sus 1.10.0: skills/testing is not what was locked: changed SKILL.md"
+    assert problem["hint"].endswith("or install 1.9.0")
 
 
 def test_the_other_versions_do_not_count_if_the_locked_one_ships_it_elsewhere_now(tmp_path: Path, home: Path) -> None:
@@ -63,7 +74,7 @@ def test_the_other_versions_do_not_count_if_the_locked_one_ships_it_elsewhere_no
     assert (result.code, result.codes) == (3, ["content-changed"])
     (problem,) = result.json["problems"]
     assert problem["message"] == "gem:sus 1.9.0 is installed, and does not ship the locked skill testing"
-    assert problem["hint"] == "install 1.9.0, or run `skillsync lock`"
+    assert problem["hint"] == "reinstall 1.9.0, or run `skillsync lock`"
 
 
 def test_the_manifest_s_path_is_where_the_content_is(tmp_path: Path) -> None:

@@ -556,9 +556,9 @@ def test_content_that_changed_at_the_same_version_is_refused_until_it_is_locked(
         result = project.run("sync", *options)
         assert result.code == 3
         assert (
-            "error[content-changed]: gem:sus: skills/testing is not what was locked: "
+            "error[content-changed]: gem:sus 1.0.0: skills/testing is not what was locked: "
             "added scripts/x.sh; changed SKILL.md\n"
-            "  hint: `skillsync diff` shows it: run `skillsync lock` if it is right, or install 1.0.0\n"
+            "  hint: `skillsync diff` shows it: run `skillsync lock` if it is right, or reinstall 1.0.0\n"
         ) in result.err
         assert not project.installed("testing").exists()
     assert "    + scripts/x.sh  [script]\n    ~ SKILL.md\n" in project.done("lock").out

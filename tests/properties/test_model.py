@@ -145,7 +145,7 @@ class Shelf(Installation):
 
     @property
     def sources(self) -> dict[str, Source]:
-        return {name: Source(root=str(self.root / "packages"), path=name) for name in NAMES}
+        return {name: Source(root=str(self.root / "packages"), path=name, version="1.0.0") for name in NAMES}
 
 
 class Busy(Cut):

@@ -206,9 +206,9 @@ def test_content_that_is_not_what_was_locked_stops_everything(
     lay(setup.copy_of("x"), {path: piece for path, piece in pieces.items() if path != "f" or piece is not None})
     (problem,) = refused(setup, lock)
     assert not setup.installed.parent.exists()
-    assert problem.message == f"gem:sus: x is not what was locked: {words}"
+    assert problem.message == f"gem:sus 1.0.0: x is not what was locked: {words}"
     assert (problem.code, problem.skill, problem.provider) == (Code.CONTENT_CHANGED, "x", "gem:sus")
-    assert problem.hint == "`skillsync diff` shows it: run `skillsync lock` if it is right, or install 1.0.0"
+    assert problem.hint == "`skillsync diff` shows it: run `skillsync lock` if it is right, or reinstall 1.0.0"
     provider, skill = lock.skills["x"]
     assert check_source(provider, skill, setup.sources["x"]) == problem
     provider, skill = lock.skills["other"]
@@ -239,10 +239,10 @@ def test_content_may_lie_deep_in_a_package_and_never_behind_a_link(setup: Instal
     setup.ship("x", {"f": "1"})
     provider, skill = setup.lock().skills["x"]
     root = str(setup.root)
-    assert check_source(provider, skill, Source(root=root, path="packages/x")) is None
+    assert check_source(provider, skill, Source(root=root, path="packages/x", version="1.0.0")) is None
     lay(setup.root, {"link": Link("packages")})
     with pytest.raises(UnreadableError):
-        check_source(provider, skill, Source(root=root, path="link/x"))
+        check_source(provider, skill, Source(root=root, path="link/x", version="1.0.0"))
 
 
 # What was changed in an installed skill
