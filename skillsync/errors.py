@@ -1,6 +1,6 @@
 """What went wrong, as values: a problem's text, its JSON and the exit code all come from one `Problem`.
 
-Invariants: a code has one exit code; a problem's path is relative to the project, the target or the provider's root.
+Invariants: a code has one exit code; a problem's path is relative to the project or to the provider's root.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ _EXIT_CODES = {
 class Problem(Value):
     """One thing that is wrong: what, where, and the step that gets the person on.
 
-    `line` and `column` count from 1. `provider` is written `ecosystem:name`.
+    `line` and `column` count from 1. `provider` is written `ecosystem:name`. `root` is the absolute directory that
+    `path` is relative to, None for the project's.
     """
 
     code: Code
@@ -109,6 +110,7 @@ class Problem(Value):
     path: str | None = None
     line: int | None = None
     column: int | None = None
+    root: str | None = field(default=None, compare=False)  # what is wrong in each of several variants is said once
 
     @property
     def is_error(self) -> bool:

@@ -79,7 +79,11 @@ def run(project: Project, *, scope: Scope) -> Report:
             "drift": [report.drift_json(row, name) for name, row in found.drift],
         },
         verification=Verification(
-            compared=tuple(found.compared), drift=tuple(found.drift), notes=found.notes, summary=summary
+            project=project.root,
+            compared=tuple(found.compared),
+            drift=tuple(found.drift),
+            notes=found.notes,
+            summary=summary,
         ),
         problems=tuple(found.problems),
         drift=not ok,

@@ -113,6 +113,7 @@ def _problem(package: Package, code: Code, path: str, message: str) -> Problem:
         severity=Severity.WARNING,
         provider=package.key,
         path=path,
+        root=package.root,
     )
 
 
@@ -176,4 +177,4 @@ def _invalid(package: Package, name: str, path: str, message: str, hint: str | N
 def _named(package: Package, problem: Problem) -> Problem:
     """Say whose file it is: the path alone is relative to a root that nobody sees. So far it is a warning."""
     message = f"{package.key} {package.version}: {problem.path} {problem.message}"
-    return replace(problem, message=message, severity=Severity.WARNING)
+    return replace(problem, message=message, severity=Severity.WARNING, root=package.root)

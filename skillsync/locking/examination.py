@@ -63,6 +63,7 @@ def _hollow(candidate: Candidate, pinned: Pinned) -> Iterator[Problem]:
                     skill=name,
                     provider=candidate.key,
                     path=ignored.path,
+                    root=provider.package.root,
                 )
 
 
@@ -173,6 +174,7 @@ def _doubled(candidate: Candidate, name: str, paths: Sequence[str]) -> Problem:
         skill=name,
         provider=candidate.key,
         path=paths[0],
+        root=package.root,
     )
 
 

@@ -114,6 +114,7 @@ def _unsafe(candidate: Candidate, skill: FoundSkill, fault: Fault) -> Problem:
         skill=skill.name,
         provider=candidate.key,
         path=path,
+        root=candidate.choice.package.root,
     )
 
 
@@ -129,6 +130,7 @@ def _altered(candidate: Candidate, skill: FoundSkill, found: Snapshot) -> Iterat
             skill=skill.name,
             provider=candidate.key,
             path=skill.path,
+            root=package.root,
         )
 
 
@@ -150,6 +152,7 @@ def _hidden(candidate: Candidate, skill: FoundSkill, found: Snapshot) -> Iterato
             path=f"{skill.path}/{path}",
             line=first.line if first else None,
             column=first.column if first else None,
+            root=candidate.choice.package.root,
         )
 
 

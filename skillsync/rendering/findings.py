@@ -5,10 +5,11 @@ Invariants: pure; every finding of a report is there, drift before problems; a p
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING
 
-from skillsync.locking import lockfile, manifest
-from skillsync.rendering.report import drift_line, printable
+from skillsync.locking import lockfile
+from skillsync.rendering.report import drift_line, located, placed, printable
 from skillsync.syncing.plan import Drift
 from skillsync.values import Value
 
@@ -53,14 +54,18 @@ class Finding(Value):
         """What and, on a line of its own, what to do."""
         return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
 
+    @property
+    def place(self) -> str:
+        """Where it is, with the line if there is one."""
+        return placed(self.path, self.line, self.column)
+
 
 def findings(report: Report, prefix: str) -> Iterator[Finding]:
     """Yield what a report has found; `prefix` is the project's directory in the repository, with a slash, or ""."""
     if report.verification is not None:
         for target, row in report.verification.drift:
             yield of_drift(target, row, report.verification.notes, prefix)
-    for problem in report.problems:
-        yield of_problem(problem, prefix)
+    yield from of_problems(report, prefix)
 
 
 def of_drift(target: str | None, row: DriftRow, notes: Mapping[str, str], prefix: str) -> Finding:
@@ -74,15 +79,26 @@ def of_drift(target: str | None, row: DriftRow, notes: Mapping[str, str], prefix
     )
 
 
-def of_problem(problem: Problem, prefix: str) -> Finding:
-    """Return one problem; what is in a package is in no file of the repository, and is said of the lock."""
-    in_project = problem.path and (problem.provider is None or problem.path in {manifest.FILE_NAME, lockfile.FILE_NAME})
-    return Finding(
-        kind=problem.code.value,
-        message=printable(problem.message),
-        hint=problem.hint and printable(problem.hint),
-        path=prefix + (problem.path if problem.path and in_project else lockfile.FILE_NAME),
-        line=problem.line if in_project else None,
-        column=problem.column if in_project else None,
-        is_error=problem.is_error,
-    )
+def of_problems(report: Report, prefix: str) -> Iterator[Finding]:
+    """Yield the problems of a report; one that is in no file of the repository is said of the lock."""
+    project = report.verification.project if report.verification else None
+    for problem in report.problems:
+        path = _in_repository(problem, project, prefix)
+        yield Finding(
+            kind=problem.code.value,
+            message=printable(problem.message) if path else located(problem),
+            hint=problem.hint and printable(problem.hint),
+            path=path or prefix + lockfile.FILE_NAME,
+            line=problem.line if path else None,
+            column=problem.column if path else None,
+            is_error=problem.is_error,
+        )
+
+
+def _in_repository(problem: Problem, project: str | None, prefix: str) -> str | None:
+    """Return where in the repository's directory a problem's file is, None for elsewhere; links are not resolved."""
+    if problem.path is None or (problem.root and project is None):
+        return None
+    below = posixpath.relpath(problem.root, project) if problem.root else ""
+    path = posixpath.normpath(posixpath.join(prefix, below, problem.path))
+    return None if path.startswith("../") else path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from skillsync.locking.lockfile import FILE_NAME
-from skillsync.rendering.findings import Finding, of_drift, of_problem
+from skillsync.rendering.findings import Finding, of_drift, of_problems
 from skillsync.rendering.report import printable
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def render(report: Report, prefix: str) -> str:
     found = report.verification
     for (place, skill), failures in sorted(_compared(found, prefix).items() if found else ()):
         _add(suite, place, skill, "failure", failures)
-    problems = [of_problem(problem, prefix) for problem in report.problems]
+    problems = list(of_problems(report, prefix))
     if errors := [problem for problem in problems if problem.is_error]:
         _add(suite, "skillsync", "verify", "error", errors)
     elif found is None or (report.exit_code and not found.drift):
@@ -37,7 +37,8 @@ def render(report: Report, prefix: str) -> str:
             [Finding(kind="failed", message=message, hint=None, path=prefix or ".")],
         )
     if warnings := [problem for problem in problems if not problem.is_error]:
-        SubElement(suite, "system-err").text = "\n".join(f"warning[{one.kind}]: {one.text}" for one in warnings)
+        texts = (f"warning[{one.kind}]: {one.place}: {one.text}" for one in warnings)
+        SubElement(suite, "system-err").text = _visible("\n".join(texts))
     for name, count in (("tests", "testcase"), ("failures", "testcase/failure"), ("errors", "testcase/error")):
         suite.set(name, str(len(suite.findall(count))))
     root = Element("testsuites")
@@ -62,7 +63,7 @@ def _add(suite: Element, place: str, name: str, outcome: str, found: list[Findin
         # Readers of this form take one outcome for each test.
         message = found[0].message if len(found) == 1 else f"{len(found)} differences"
         kinds = ", ".join(sorted({one.kind for one in found}))
-        texts = (f"{one.path}: {one.text}" for one in found)
+        texts = (f"{one.place}: {one.text}" for one in found)
         SubElement(case, outcome, type=kinds, message=message).text = _visible("\n".join(texts))
 
 

@@ -51,9 +51,11 @@ PROBLEMS = {"error[": _RED, "warning[": _YELLOW}
 class Verification(Value):
     """What `verify` compared and found: what its forms for CI are made of.
 
-    A target directory of None is the lock itself. `notes` say more of a path, and `summary` has nothing of a package's.
+    `project` is its absolute directory. A target directory of None is the lock itself. `notes` say more of a path, and
+    `summary` has nothing of a package's.
     """
 
+    project: str
     compared: tuple[tuple[str | None, str], ...]
     drift: tuple[tuple[str | None, DriftRow], ...]
     notes: Mapping[str, str]
@@ -142,11 +144,21 @@ def problem_json(problem: Problem) -> Json:
 
 def problem_lines(problem: Problem) -> Iterator[str]:
     """Yield a problem's text: what and where, then what to do."""
-    place = "".join(f":{number}" for number in (problem.line, problem.column) if number is not None)
-    where = f" ({printable(problem.path)}{place})" if problem.path and place else ""
-    yield f"{problem.severity.value}[{problem.code.value}]: {printable(problem.message)}{where}"
+    yield f"{problem.severity.value}[{problem.code.value}]: {located(problem)}"
     if problem.hint:
         yield f"  hint: {printable(problem.hint)}"
+
+
+def located(problem: Problem) -> str:
+    """Return what is wrong, and the line if it is known; the message alone has the path."""
+    if problem.path is None or problem.line is None:
+        return printable(problem.message)
+    return printable(f"{problem.message} ({placed(problem.path, problem.line, problem.column)})")
+
+
+def placed(path: str, line: int | None, column: int | None) -> str:
+    """Return a place in a file: `path`, `path:3`, `path:3:14`."""
+    return ":".join(str(one) for one in (path, line, column if line else None) if one is not None)
 
 
 def counted(number: int, word: str) -> str:

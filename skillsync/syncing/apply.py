@@ -106,6 +106,7 @@ def _content_changed(provider: LockedProvider, skill: LockedSkill, source: Sourc
         skill=skill.name,
         provider=provider.key,
         path=source.path,
+        root=source.root,
     )
 
 

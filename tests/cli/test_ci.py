@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
+import gems
 import node_packages
 import pytest
 from jsonschema.validators import validator_for
-from projects import LOCK, MANIFEST, SKILLS, Project, skill
+from node_packages import install
+from projects import HOME, LOCK, MANIFEST, SKILLS, Project, skill
 from tools import need, need_network
 
 from skillsync.cli import main as program
@@ -153,17 +155,55 @@ def test_a_problem_has_its_line_and_column(project: Project) -> None:
     assert cases(project.run("verify", "--format", "junit")) == {"skillsync verify": "error:manifest-invalid"}
 
 
-def test_what_is_in_a_package_is_said_of_the_lock(project: Project) -> None:
+def test_what_is_in_a_package_is_where_the_package_is_if_that_is_in_the_repository(project: Project) -> None:
     project.change("sus", {"skills/other/SKILL.md": skill("wrong")})
+    file = f"apps/web site/{HOME}/gems/sus-1.0.0/skills/other/SKILL.md"
     level, where, message = commands(project.run("verify", "--format", "github"))[-1]
-    assert (level, where) == ("warning", {"file": f"apps/web site/{LOCK}", "title": "skillsync: invalid-skill"})
-    assert "skills/other/SKILL.md" in message
-    result = project.done("verify", "--format", "sarif").json["runs"][0]["results"][-1]
-    assert result["level"] == "warning"
-    assert "region" not in result["locations"][0]["physicalLocation"]
+    assert (level, where["file"], where["line"], where["col"]) == ("warning", file, "2", "7")
+    assert message.startswith("gem:sus 1.0.0: skills/other/SKILL.md ")
+    result = project.done("verify", "--format", "sarif")
+    assert places(result) == [f"invalid-skill {file}"]
+    ((location,),) = (one["locations"] for one in result.json["runs"][0]["results"])
+    assert location["physicalLocation"]["region"] == {"startLine": 2, "startColumn": 7}
     passed = project.done("verify", "--format", "junit")
     assert set(cases(passed).values()) == {""}
-    assert "warning[invalid-skill]" in passed.out
+    assert f"warning[invalid-skill]: {file}:2:7: gem:sus 1.0.0: " in passed.out
+    project.manifest('[providers.gem]\nbake = "*"\nsus = { skills = ["testing", "other"] }\n')
+    assert f"{file}:2:7: gem:sus 1.0.0: " in project.run("verify", "--format", "junit").out
+
+
+def test_every_kind_of_fault_in_a_package_is_where_it_is(project: Project) -> None:
+    root = project.gem_root("sus")
+    gems.write_files(root, {"skills/twice/SKILL.md": skill("twice"), "skills/testing/a.md": "a\u202e\n"})
+    (root / "skills/testing/out.md").symlink_to("/etc/hosts")
+    (project.gem_root("bake") / "skills/tasks/SKILL.md").unlink()
+    found = places(project.run("verify", "--format", "sarif"))
+    at = f"apps/web site/{HOME}/gems"
+    assert {one for one in found if at in one} == {
+        f"invalid-skill {at}/bake-1.0.0/skills/tasks",
+        f"unsafe-skill {at}/sus-1.0.0/skills/testing/out.md",
+    }
+    (root / "skills/testing/out.md").unlink()
+    found = places(project.run("verify", "--format", "sarif"))
+    assert f"hidden-characters {at}/sus-1.0.0/skills/testing/a.md" in found
+
+
+def test_a_package_may_lie_above_the_project(project: Project, repository: Path) -> None:
+    install(repository / "node_modules", "demo", "1.0.0")
+    gems.write_files(repository, {"node_modules/demo/skills/other/SKILL.md": skill("wrong")})
+    project.write({"package.json": "{}"})
+    result = project.run("verify", "--format", "sarif")
+    assert places(result) == ["invalid-skill node_modules/demo/skills/other/SKILL.md"]
+
+
+def test_what_is_outside_of_the_repository_is_said_of_the_lock_with_its_place(project: Project) -> None:
+    files = {**gems.skills("far"), "skills/other/SKILL.md": skill("wrong")}
+    project.gem("outer", "1.0.0", path="../../../outer", files=files).done("lock")
+    level, where, message = commands(project.run("verify", "--format", "github"))[-1]
+    assert (level, where) == ("warning", {"file": f"apps/web site/{LOCK}", "title": "skillsync: invalid-skill"})
+    assert message.partition("\n")[0].endswith(" (skills/other/SKILL.md:2:7)")
+    result = project.run("verify", "--format", "sarif").json["runs"][0]["results"][-1]
+    assert "region" not in result["locations"][0]["physicalLocation"]
 
 
 def test_a_hostile_name_is_data_everywhere(project: Project) -> None:

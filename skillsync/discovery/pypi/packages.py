@@ -75,7 +75,7 @@ class _Reader:
         # Whoever's metadata is left out later: what it claims is claimed.
         claims = [self._claim(one) for one in found]
         shares = share_out(claims)
-        contested = list(_contested(found, shares))
+        contested = list(_contested(found, shares, self._site))
         kept: list[int] = []
         for numbers in _by_name(found):
             doubt = self._doubled(found, claims, numbers)
@@ -221,7 +221,9 @@ def _single(found: Sequence[Distribution], numbers: Sequence[int]) -> list[int]:
     return list(by_version.values())
 
 
-def _contested(found: Sequence[Distribution], shares: Sequence[Share]) -> Iterator[tuple[frozenset[int], Problem]]:
+def _contested(
+    found: Sequence[Distribution], shares: Sequence[Share], site: str
+) -> Iterator[tuple[frozenset[int], Problem]]:
     """Yield the skills that several distributions say are theirs, with the numbers of those distributions."""
     contested = {directory: numbers for share in shares for directory, numbers in share.contested.items()}
     for directory, numbers in sorted(contested.items()):
@@ -230,17 +232,17 @@ def _contested(found: Sequence[Distribution], shares: Sequence[Share]) -> Iterat
             owners = " and by ".join(sorted(label(found[number]) for number in numbers))
             message = f"files in {shown(directory)} are listed by {owners}: nothing tells whose skill it is"
             hint = "uninstall all but one of them, then reinstall that one"
-            yield frozenset(numbers), _ambiguous(message, hint, min(names), shown(directory))
+            problem = replace(_ambiguous(message, hint, min(names)), path=shown(directory), root=site)
+            yield frozenset(numbers), problem
 
 
-def _ambiguous(message: str, hint: str, name: str, path: str | None = None) -> Problem:
+def _ambiguous(message: str, hint: str, name: str) -> Problem:
     return Problem(
         code=Code.AMBIGUOUS_PROVIDER,
         message=message,
         hint=hint,
         severity=Severity.WARNING,
         provider=f"{ECOSYSTEM}:{name}",
-        path=path,
     )
 
 

@@ -142,7 +142,7 @@ def test_a_file_that_two_list(world: World, names: tuple[str, str]) -> None:
     assert problem.message == (
         "files in ns/skills/x are listed by pypi:one 1.0 and by pypi:two 1.0: nothing tells whose skill it is"
     )
-    assert (problem.provider, problem.path) == ("pypi:one", "ns/skills/x")
+    assert (problem.provider, problem.path, problem.root) == ("pypi:one", "ns/skills/x", str(world.site))
     assert world.skills() == {"one": ["one"], "two": ["two"]}
 
 
