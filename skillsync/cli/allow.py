@@ -18,7 +18,7 @@ from skillsync.errors import LOOK, Code, Problem, Severity, SkillsyncError, did_
 from skillsync.locking import allowlist, lockfile
 from skillsync.locking.editing import Meaning, Terms, UneditableError, admitting, meaning
 from skillsync.locking.manifest import FILE_NAME, LIMIT, Manifest, is_pattern, matches, parse, skill_fault
-from skillsync.locking.pins import Pinned, pinned_by
+from skillsync.locking.pins import Pinned, pinned_by, shipped_by, together
 from skillsync.rendering import report
 from skillsync.rendering.report import Report
 from skillsync.schema import line_fault, size_fault, suggestion
@@ -55,23 +55,18 @@ class _State(Value):
     @property
     def known(self) -> Pinned:
         """What is installed or locked, and the skills of each."""
-        known = pinned_by(self.lock or lockfile.Lockfile())
-        for key, skills in self.shipped.items():
-            known[key] = known.get(key, frozenset()) | skills
-        return known
+        return together(pinned_by(self.lock or lockfile.Lockfile()), self.shipped)
 
     @property
-    def names(self) -> list[str]:
+    def right(self) -> Pinned:
         """The providers that are right to name: with skills that are installed or locked, or with an entry."""
-        return list(dict.fromkeys([*(key for key, skills in self.known.items() if skills), *_listed(self.manifest)]))
+        known = {key: skills for key, skills in self.known.items() if skills}
+        return together(known, dict.fromkeys(_listed(self.manifest), frozenset()))
 
     @property
     def shipped(self) -> Pinned:
         """What is installed, and the skills that each ships."""
-        return {
-            candidate.key: frozenset(skill.name for provider in candidate.providers for skill in provider.skills)
-            for candidate in self.found.candidates
-        }
+        return shipped_by(self.found.candidates)
 
 
 def run(project: Project, wish: Wish) -> Report:
@@ -81,7 +76,7 @@ def run(project: Project, wish: Wish) -> Report:
     state = _State(
         manifest=manifest, lock=lock, found=survey(project, manifest, pinned_by(lock or lockfile.Lockfile()))
     )
-    named = meant(wish.providers, wish.command, state.names)
+    named = meant(wish.providers, wish.command, state.right)
     warnings = _checked(wish, named, state)
     try:
         start = content or HEADER.encode()
@@ -181,7 +176,7 @@ def _about_provider(named: Named, wish: Wish, state: _State) -> Iterator[Problem
         message = f"{named.key} matches no package that is installed or locked"
         yield Problem(code=Code.PATTERN_UNMATCHED, message=message, hint=LOOK, severity=Severity.WARNING)
     elif not covered and named.key not in _listed(state.manifest):
-        yield unknown(named, wish.command, state.names)
+        yield unknown(named, wish.command, state.right)
         code = Code.ENVIRONMENT_NOT_FOUND
         yield from (replace(one, severity=Severity.WARNING) for one in state.found.problems if one.code is code)
 

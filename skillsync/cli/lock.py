@@ -15,7 +15,7 @@ from skillsync.cli.survey import Survey, judged_alone, read_environments, read_s
 from skillsync.discovery import ECOSYSTEMS, PYPI
 from skillsync.errors import Code, Problem, Severity, SkillsyncError
 from skillsync.locking.lockfile import FILE_NAME, Lockfile, dump, fault
-from skillsync.locking.pins import Pinned, pinned_by
+from skillsync.locking.pins import Pinned, pinned_by, shipped_by, together
 from skillsync.locking.resolver import Resolution, carried, resolve
 from skillsync.rendering import report
 from skillsync.rendering.report import Report
@@ -89,9 +89,9 @@ def _resolved_alone(
     """Return what is installed of the providers that are named, and the lock in which they alone are new."""
     command, pinned = "lock --only", pinned_by(old)
     sight = seen(_answers(project, manifest, pinned, only), manifest)
-    shipping = [candidate.key for candidate in sight.candidates if candidate.provider.skills]
-    right = list(dict.fromkeys([*pinned, *shipping]))
-    known = {*right, *(candidate.key for candidate in sight.candidates)}
+    shipped = shipped_by(sight.candidates)
+    right = together(pinned, {key: skills for key, skills in shipped.items() if skills})
+    known = {*pinned, *shipped}
     named = meant(only, command, right)
     wrong = [unknown(one, command, right) for one in named if not any(map(one.covers, known))]
     if wrong:

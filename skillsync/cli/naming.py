@@ -15,6 +15,8 @@ from skillsync.schema import line_fault, suggestion
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from skillsync.locking.pins import Pinned
+
 # What people call an ecosystem after the tool that they know.
 _TOOLS = {
     "gem": ("bundle", "bundler", "gems", "ruby", "rubygems"),
@@ -22,10 +24,11 @@ _TOOLS = {
     "npm": ("bun", "js", "node", "pnpm", "yarn"),
     "cargo": ("crate", "crates", "rust"),
 }
+_OF_SKILLS = ("allow", "deny")  # the commands that take some skills of a provider
 
 
-def meant(texts: Iterable[str], command: str, keys: Collection[str]) -> list[Named]:
-    """Return what a person has named on a command's line; `keys` are the providers that are to be found by it.
+def meant(texts: Iterable[str], command: str, known: Pinned) -> list[Named]:
+    """Return what a person has named on a command's line; `known` are the providers that are to be found by it.
 
     Raises SkillsyncError with everything that can't be settled.
     """
@@ -33,7 +36,7 @@ def meant(texts: Iterable[str], command: str, keys: Collection[str]) -> list[Nam
     problems: list[Problem] = []
     for text in texts:
         try:
-            found[_meant(text, command, keys)] = None
+            found[_meant(text, command, known)] = None
         except SkillsyncError as error:
             problems += error.problems
     if problems:
@@ -41,22 +44,22 @@ def meant(texts: Iterable[str], command: str, keys: Collection[str]) -> list[Nam
     return list(found)
 
 
-def _meant(text: str, command: str, keys: Collection[str]) -> Named:
+def _meant(text: str, command: str, known: Pinned) -> Named:
     ecosystem, colon, name = text.partition(":")
     if not colon:
-        return _bare(text, command, keys)
+        return _bare(text, command, known)
     if fault := line_fault(name):
         raise _refusal(Code.USAGE, f"the name in `{text}` {fault}", f"write `skillsync {command} gem:sus`, for example")
     if ecosystem not in ECOSYSTEMS:
         near = next((one for one, tools in _TOOLS.items() if ecosystem in tools), suggestion(ecosystem, ECOSYSTEMS))
-        choices = _called(name, keys) or ([f"{near}:{name}"] if near else [])
+        choices = _called(name, known) or ([f"{near}:{name}"] if near else [])
         hint = _did_you_mean(command, choices) or f"known here: {', '.join(ECOSYSTEMS)}"
         raise _refusal(Code.USAGE, f"`{ecosystem}` is not an ecosystem", hint)
     return Named(ecosystem=ecosystem, name=ECOSYSTEMS[ecosystem].canonical(name))
 
 
-def _bare(name: str, command: str, keys: Collection[str]) -> Named:
-    found = _called(name, keys)
+def _bare(name: str, command: str, known: Pinned) -> Named:
+    found = _called(name, known)
     if len(found) == 1:
         ecosystem, _, name = found[0].partition(":")
         return Named(ecosystem=ecosystem, name=name)
@@ -67,8 +70,11 @@ def _bare(name: str, command: str, keys: Collection[str]) -> Named:
         example = typed(*command.split(), f"{next(iter(ECOSYSTEMS))}:{name}")
         message = f"`{name}` doesn't say in which ecosystem"
         raise _refusal(Code.USAGE, message, f"write {example}, for example")
+    if owners := [key for key, skills in known.items() if name in skills]:
+        message = f"`{name}` is no provider, it is a skill of {' and of '.join(owners)}"
+        raise _refusal(Code.MISSING_PROVIDER, message, _did_you_mean(command, owners, skill=name))
     message = f"no package that ships skills is installed or locked under the name `{name}`"
-    raise _refusal(Code.MISSING_PROVIDER, message, _did_you_mean(command, _nearest(name, keys)) or LOOK)
+    raise _refusal(Code.MISSING_PROVIDER, message, _did_you_mean(command, _nearest(name, known)) or LOOK)
 
 
 def unknown(named: Named, command: str, keys: Collection[str]) -> Problem:
@@ -99,8 +105,9 @@ def _name(key: str) -> str:
     return key.partition(":")[2]
 
 
-def _did_you_mean(command: str, keys: Collection[str]) -> str | None:
-    return did_you_mean(*((*command.split(), key) for key in keys))
+def _did_you_mean(command: str, keys: Iterable[str], skill: str | None = None) -> str | None:
+    option = ("--skill", skill) if skill and command in _OF_SKILLS else ()
+    return did_you_mean(*((*command.split(), key, *option) for key in keys))
 
 
 def _refusal(code: Code, message: str, hint: str | None) -> SkillsyncError:

@@ -20,12 +20,25 @@ if TYPE_CHECKING:
     from skillsync.locking.lockfile import Lockfile
     from skillsync.locking.manifest import Manifest
 
-Pinned = dict[str, frozenset[str]]  # by provider (`gem:sus`): the names of its skills that are locked or installed
+Pinned = dict[str, frozenset[str]]  # by provider (`gem:sus`): the names of its skills
 
 
 def pinned_by(lock: Lockfile) -> Pinned:
     """Return what a lock pins."""
     return {provider.key: frozenset(skill.name for skill in provider.skills) for provider in lock.providers}
+
+
+def shipped_by(candidates: Iterable[Candidate]) -> Pinned:
+    """Return what is installed, and the skills that each ships in any of its variants."""
+    return {
+        candidate.key: frozenset(skill.name for provider in candidate.providers for skill in provider.skills)
+        for candidate in candidates
+    }
+
+
+def together(one: Pinned, other: Pinned) -> Pinned:
+    """Return the providers of both, each with its skills of both."""
+    return {key: one.get(key, frozenset()) | other.get(key, frozenset()) for key in (*one, *other)}
 
 
 def raised(problems: Iterable[Problem], skill: FoundSkill, candidate: Candidate, pinned: Pinned) -> Iterator[Problem]:

@@ -231,6 +231,7 @@ def test_what_the_manifest_leaves_out_is_not_listed(project: Project) -> None:
         ("npm:sus", "missing-provider", "did you mean `skillsync {} gem:sus`?"),
         ("gem:nothing-like-it", "missing-provider", "run `skillsync list` to see what is installed"),
         ("nothing-like-it", "missing-provider", "run `skillsync list` to see what is installed"),
+        ("testing", "missing-provider", "did you mean `skillsync {} gem:sus --skill testing`?"),
         ("gme:sus", "usage", "did you mean `skillsync {} gem:sus`?"),
         ("pip:other", "usage", "did you mean `skillsync {} pypi:other`?"),
         ("rubygems:other", "usage", "did you mean `skillsync {} gem:other`?"),
@@ -245,6 +246,15 @@ def test_a_wrong_name_gets_the_nearest_right_one(
 ) -> None:
     found, _, said = refused(project.manifest(HAND), command, named)
     assert (found, said) == (code, hint.format(command))
+
+
+def test_a_skill_s_name_is_no_provider_s_and_whose_it_is_is_said(project: Project) -> None:
+    project.gem("also", "1.0.0", "testing")
+    assert refused(project, "allow", "testing") == (
+        "missing-provider",
+        "`testing` is no provider, it is a skill of gem:also and of gem:sus",
+        "did you mean `skillsync allow gem:also --skill testing` or `skillsync allow gem:sus --skill testing`?",
+    )
 
 
 def test_every_wrong_name_is_said(project: Project) -> None:

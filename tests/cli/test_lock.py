@@ -1019,6 +1019,7 @@ def test_a_name_that_is_neither_locked_nor_installed_is_an_error(pair: Project) 
     for name, hint in (
         ("gem:zzz", "run `skillsync list` to see what is installed"),
         ("npm:a", "did you mean `skillsync lock --only gem:a`?"),
+        ("a-two", "did you mean `skillsync lock --only gem:a`?"),
     ):
         result = pair.run("lock", "--only", name, "--format", "json")
         assert (result.code, result.codes) == (3, ["missing-provider"])
