@@ -145,10 +145,5 @@ def _summary(found: _Findings, lock: Lockfile, scope: Scope, *, ok: bool) -> str
         return f"ok: {checked}" if lock.skills else f"ok: the lock has no skills; {checked}"
     if not found.drift:
         return f"failed: {checked}"
-    stale = any(row.kind is Drift.STALE_LOCK for _, row in found.drift)
-    cure = (
-        "review it with `skillsync diff`, then run `skillsync lock`"
-        if stale
-        else "`skillsync sync --dry-run` shows what a sync would do"
-    )
+    cure = report.cure([row for _, row in found.drift])
     return f"drift: {report.counted(len(found.drift), 'difference')}; {checked}; {cure}"

@@ -9,7 +9,7 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from skillsync.locking import lockfile
-from skillsync.rendering.report import drift_line, located, placed, printable
+from skillsync.rendering.report import cure, drift_line, located, placed, printable
 from skillsync.syncing.plan import Drift
 from skillsync.values import Value
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from skillsync.rendering.report import Report
     from skillsync.syncing.plan import DriftRow
 
-# What a kind of drift is, and the command that gets the person on.
+# What a kind of drift is.
 MEANINGS = {
     Drift.MISSING: "a locked skill, or a file of one, is not there",
     Drift.MODIFIED: "a file differs from the lock, or is not in it",
@@ -34,8 +34,6 @@ MEANINGS = {
     Drift.INTERRUPTED: "a sync was interrupted",
     Drift.STALE_LOCK: "manifest and packages would make another lock",
 }
-_REVIEW = "review it with `skillsync diff`, then run `skillsync lock`"
-_SYNC = "`skillsync sync --dry-run` shows what a sync would do"
 
 
 class Finding(Value):
@@ -74,7 +72,7 @@ def of_drift(target: str | None, row: DriftRow, notes: Mapping[str, str], prefix
     return Finding(
         kind=row.kind.value,
         message=f"{drift_line(row, target, notes)}: {MEANINGS[row.kind]}",
-        hint=_REVIEW if row.kind is Drift.STALE_LOCK else _SYNC,
+        hint=cure([row]),
         path=prefix + place,
     )
 

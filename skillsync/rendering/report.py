@@ -11,9 +11,10 @@ from skillsync.errors import ExitCode, Problem, exit_code, typed
 from skillsync.locking.changes import Action, Change, FileChanges
 from skillsync.schema import is_visible
 from skillsync.values import Value, field
+from skillsync.syncing.plan import Drift
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from skillsync.discovery.environment import Environment
     from skillsync.locking.choice import Candidate
@@ -289,3 +290,17 @@ def drift_line(row: DriftRow, target: str | None, notes: Mapping[str, str]) -> s
     name = "/".join(part for part in (target, row.skill, row.path) if part)
     note = notes.get(name)
     return printable(f"{row.kind.value}: {name}" + (f" ({note})" if note else ""))
+
+
+# What `sync` mends without taking away what anybody wrote.
+_MENDED = frozenset({Drift.MISSING, Drift.OUTDATED, Drift.NOT_EXECUTABLE, Drift.STALE_ROW, Drift.INTERRUPTED})
+
+
+def cure(rows: Collection[DriftRow]) -> str:
+    """Return the command that gets a person on from what was found."""
+    if any(row.kind is Drift.STALE_LOCK for row in rows):
+        return "review it with `skillsync diff`, then run `skillsync lock`"
+    # A file that is missing from a skill was taken out of it by somebody: that is an edit.
+    if all(row.kind in _MENDED and not (row.kind is Drift.MISSING and row.path) for row in rows):
+        return "run `skillsync sync`"
+    return "`skillsync sync --dry-run` shows what a sync would do"

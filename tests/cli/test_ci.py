@@ -106,6 +106,7 @@ def test_drift_is_where_the_file_is_in_the_repository(project: Project) -> None:
     stale, missing, modified = commands(project.run("verify", "--format", "github"))
     assert stale[:2] == ("error", {"file": "apps/web site/agent-skills.lock", "title": "skillsync: stale-lock"})
     assert missing[1] == {"file": f"apps/web site/{SKILLS}/tasks", "title": "skillsync: missing"}
+    assert missing[2].endswith("\nhint: run `skillsync sync`")
     assert modified[1] == {"file": f"apps/web site/{SKILLS}/testing/SKILL.md", "title": "skillsync: modified"}
     assert modified[2].startswith(f"modified: {SKILLS}/testing/SKILL.md: a file differs from the lock")
     assert modified[2].endswith("\nhint: `skillsync sync --dry-run` shows what a sync would do")

@@ -285,3 +285,20 @@ def test_the_exit_code_comes_from_what_is_reported() -> None:
     assert Report(drift=True).exit_code == 1
     assert Report(problems=(FULL,), drift=True).exit_code == 1
     assert Report(problems=(FULL, problem(Code.UNMANAGED)), drift=True).exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "cure"),
+    [
+        ([(Drift.MISSING, None)], "run `skillsync sync`"),
+        ([(Drift.MISSING, None), (Drift.OUTDATED, None), (Drift.NOT_EXECUTABLE, "a")], "run `skillsync sync`"),
+        ([(Drift.MISSING, "a")], "`skillsync sync --dry-run` shows what a sync would do"),
+        ([(Drift.MISSING, None), (Drift.ORPHANED, None)], "`skillsync sync --dry-run` shows what a sync would do"),
+        (
+            [(Drift.MISSING, None), (Drift.STALE_LOCK, None)],
+            "review it with `skillsync diff`, then run `skillsync lock`",
+        ),
+    ],
+)
+def test_the_cure_is_for_all_that_was_found(rows: list[tuple[Drift, str | None]], cure: str) -> None:
+    assert report.cure([DriftRow(kind=kind, skill="x", path=path) for kind, path in rows]) == cure
