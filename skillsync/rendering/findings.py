@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MEANINGS = {
     Drift.MISSING: "a locked skill, or a file of one, is not there",
     Drift.MODIFIED: "a file differs from the lock, or is not in it",
-    Drift.OUTDATED: "it is as it was written, and the lock has moved on",
+    Drift.OUTDATED: "it is as it was written, and the lock or the manifest has moved on",
     Drift.NOT_EXECUTABLE: "a script has lost its executable bit",
     Drift.ORPHANED: "it is skillsync's, and not in the lock",
     Drift.UNREGISTERED: "the locked content, and no row in the registry",

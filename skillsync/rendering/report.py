@@ -288,7 +288,7 @@ def drift_json(row: DriftRow, target: str | None) -> Json:
 def drift_line(row: DriftRow, target: str | None, notes: Mapping[str, str]) -> str:
     """Return one difference for people; `notes` say more of a path."""
     name = "/".join(part for part in (target, row.skill, row.path) if part)
-    note = notes.get(name)
+    note = row.note or notes.get(name)
     return printable(f"{row.kind.value}: {name}" + (f" ({note})" if note else ""))
 
 

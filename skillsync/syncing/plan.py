@@ -157,12 +157,13 @@ def _unlocked(row: Row | ForeignRow | None, disk: Disk, links: Links) -> Verdict
 class DriftRow(Value):
     """One difference; `path` is relative to the skill's directory, None for the whole skill.
 
-    `skill` is None where the whole target directory is meant.
+    `skill` is None where the whole target directory is meant. `note` is for people, "" where the kind says all.
     """
 
     kind: Drift
     skill: str | None = None
     path: str | None = None
+    note: str = ""
 
 
 class State(Value):
@@ -342,12 +343,20 @@ class _Facts(Value):
         if verdict.drift is Drift.MODIFIED:
             yield from self._modified() or [DriftRow(kind=Drift.MODIFIED, skill=self.name)]
         elif verdict.drift:
-            yield DriftRow(kind=verdict.drift, skill=self.name)
+            note = self._other_kind if verdict.drift is Drift.OUTDATED else ""
+            yield DriftRow(kind=verdict.drift, skill=self.name, note=note)
         elif self.skill:
             if self.row != self.wanted_row:
                 yield DriftRow(kind=Drift.STALE_ROW, skill=self.name)
             for path in self._not_executable:
                 yield DriftRow(kind=Drift.NOT_EXECUTABLE, skill=self.name, path=path)
+
+    @property
+    def _other_kind(self) -> str:
+        """Say what is there in a link's place, or what is a link and has to be a copy; "" for what is of its kind."""
+        if isinstance(self.disk, Linked):
+            return f"a link, where {f'one to {self.link}' if self.link else 'a copy'} has to be"
+        return f"a copy, where a link to {self.link} has to be" if self.link else ""
 
     def _modified(self) -> list[DriftRow]:
         if not isinstance(self.disk, Directory):

@@ -166,6 +166,9 @@ def test_copies_become_links_and_links_copies(fresh: Project) -> None:
     copies = {path: entry[2] for path, entry in fresh.tree.items() if path.startswith(CLAUDE)}
     fresh.manifest(LINKING)
     assert fresh.run("verify", "--format", "json").drift == [("outdated", "tasks"), ("outdated", "testing")]
+    said = f"outdated: {CLAUDE}/testing (a copy, where a link to {LINKS['testing']} has to be)"
+    assert said in fresh.run("verify").out.splitlines()
+    assert f"::{said}: it is as it was written, and the lock or the" in fresh.run("verify", "--format", "github").out
     assert "outdated" in fresh.done("list", "--verify").out
     diff = fresh.done("diff", "--installed").out
     assert diff.splitlines() == [
@@ -177,13 +180,18 @@ def test_copies_become_links_and_links_copies(fresh: Project) -> None:
     in_sync(fresh, "bake 1.0.0 tasks", "sus 1.0.0 testing")
     fresh.manifest(TARGETS)
     assert fresh.run("verify", "--format", "json").drift == [("outdated", "tasks"), ("outdated", "testing")]
+    said = f"outdated: {CLAUDE}/testing (a link, where a copy has to be)"
+    assert said in fresh.run("verify").out.splitlines()
     fresh.done("sync")
     assert {path: entry[2] for path, entry in fresh.tree.items() if path.startswith(CLAUDE)} == copies
     in_sync(fresh, "bake 1.0.0 tasks", "sus 1.0.0 testing")
 
 
 def test_the_targets_may_change_their_order(project: Project) -> None:
-    project.manifest(f'targets = ["{CLAUDE}", "{SKILLS}"]\nlink = true\n').done("sync")
+    project.manifest(f'targets = ["{CLAUDE}", "{SKILLS}"]\nlink = true\n')
+    said = f"outdated: {CLAUDE}/testing (a link, where a copy has to be)"
+    assert said in project.run("verify").out.splitlines()
+    project.done("sync")
     assert links(project, SKILLS) == {name: f"../../{CLAUDE}/{name}" for name in LINKS}
     assert not (project.root / CLAUDE / "testing").is_symlink()
     assert project.installed("testing/SKILL.md").read_text() == skill("testing")

@@ -9,7 +9,7 @@ from skillsync.errors import Code, Severity
 from skillsync.locking.changes import Action, FileChanges
 from skillsync.locking.lockfile import Lockfile
 from skillsync.syncing import plan
-from skillsync.syncing.plan import Absent, Directory, Disk, Linked, Other, Plan, State, Twin
+from skillsync.syncing.plan import Absent, Directory, Disk, Drift, Linked, Other, Plan, State, Twin
 from skillsync.syncing.registry import ForeignRow, Registry, Row
 from skillsync.values import replace
 from skillsync.yaml_nodes import Mapping, Node, plain
@@ -253,6 +253,22 @@ def test_the_table_beside_other_target_directories(  # noqa: PLR0913, PLR0917  #
         then = Linked(f"{links_to}/x") if links_to else directory(NEW)
         again = made(wanted, replace(beside, registry=found.registry, disk={"x": then}))
         assert (again.changes, again.problems, again.drift) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    ("links_to", "disk", "note"),
+    [
+        (FIRST, directory(NEW), f"a copy, where a link to {FIRST}/x has to be"),
+        (FIRST, OTHER_WAY, f"a link, where one to {FIRST}/x has to be"),
+        (None, OTHER_WAY, "a link, where a copy has to be"),
+        (None, directory(OLD), ""),
+    ],
+)
+def test_what_is_of_another_kind_says_so(links_to: str | None, disk: Disk, note: str) -> None:
+    kept = row(NEW) if note else row(OLD)
+    beside = replace(state(kept, disk), others=(FIRST, THIRD), links_to=links_to)
+    (found,) = made(LOCKED, beside).drift
+    assert (found.kind, found.note) == (Drift.OUTDATED, note)
 
 
 @pytest.mark.parametrize(
