@@ -67,6 +67,7 @@ def run(project: Project) -> Report:
     return Report(
         lines=[
             *report.environment_lines(found.environments),
+            *([] if providers else ["no installed package ships skills"]),
             *(
                 f"{FILE_NAME} offers {one} as a further target: uncomment `targets` to install there too"
                 for one in further
@@ -102,7 +103,8 @@ def _targets(further: Sequence[str]) -> Iterator[str]:
 def _tables(providers: Sequence[Candidate]) -> Iterator[str]:
     """Yield the lines of `[providers]`, a comment with its skills above each entry."""
     if not providers:
-        yield "# No installed package ships skills. This empty table admits none that comes later."
+        # True for ever: entries that are added later stand below it.
+        yield "# As long as nothing is listed here, nothing is admitted that is installed later."
         yield "[providers]"
     # They come ecosystem by ecosystem, as the environments were read.
     for ecosystem, candidates in groupby(providers, key=lambda candidate: candidate.choice.package.ecosystem):

@@ -60,10 +60,13 @@ def test_it_never_writes_over_a_manifest(project: Project) -> None:
 
 def test_without_skills_it_admits_none_that_comes_later(tmp_path: Path) -> None:
     project = Project(tmp_path / "app").gem("plain")
-    project.done("init")
-    assert "\n[providers]\n" in project.read(MANIFEST)
+    assert "no installed package ships skills\n" in project.done("init").out
+    comment = "\n# As long as nothing is listed here, nothing is admitted that is installed later.\n[providers]\n"
+    assert project.read(MANIFEST).endswith(comment)
     project.gem("sus", "1.0.0", "testing").done("lock")
     assert project.locked == []
+    project.done("allow", "gem:sus")
+    assert project.read(MANIFEST).endswith(f'{comment}\n[providers.gem]\nsus = "*"\n')
 
 
 def test_without_an_environment_it_writes_nothing(project: Project) -> None:
