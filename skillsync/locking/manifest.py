@@ -205,7 +205,7 @@ def _providers(
     table: Table, ecosystems: Mapping[str, Ecosystem], listed: Collection[str] | None
 ) -> dict[str, tuple[Rule, ...]]:
     """Read `[providers]`; `listed` is what `ecosystems` has, None where it isn't there."""
-    table.only(ecosystems)
+    _only(table, ecosystems)
     for name in table.data:
         if listed is not None and name not in listed:
             reason = f"nothing reads it: `ecosystems` leaves {name} out"
@@ -213,10 +213,28 @@ def _providers(
     return {name: tuple(_rules(table.table(name), ecosystems[name])) for name in table.data}
 
 
+def _only(table: Table, known: Collection[str]) -> None:
+    """Raise for a key that nothing reads in a table; one of the document's own is misplaced, not mistyped."""
+    for name in table.data:
+        if name in _KEYS and name not in known:
+            raise InvalidError(table.key(name), "is not a known key", _above(name))
+    table.only(known)
+
+
+def _above(name: str) -> str:
+    """Return the hint for one of the document's own keys that a table has taken."""
+    return f"if it is the manifest's own `{name}`, move it above the first [table]: what is below belongs to that"
+
+
 def _rules(table: Table, ecosystem: Ecosystem) -> list[Rule]:
     rules: dict[str, Rule] = {}
     for name in table.data:
-        rule = _rule(table, name, ecosystem)
+        try:
+            rule = _rule(table, name, ecosystem)
+        except InvalidError as error:
+            if name not in _KEYS or isinstance(table.data[name], dict):
+                raise
+            raise InvalidError(error.key, error.reason, _above(name)) from None
         other = rules.setdefault(rule.pattern, rule)
         if other is not rule:
             raise InvalidError(rule.key, f"names the same provider as `{other.key}`", "keep one of them")
@@ -231,7 +249,7 @@ def _rule(table: Table, name: str, ecosystem: Ecosystem) -> Rule:
     pattern = ecosystem.canonical(name)
     if isinstance(table.data[name], dict):
         entry = table.table(name)
-        entry.only(_PROVIDER_KEYS)
+        _only(entry, _PROVIDER_KEYS)
         requirement = _requirement(entry, "version") if "version" in entry.data else "*"
         return Rule(
             key=key,

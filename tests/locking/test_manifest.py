@@ -100,6 +100,31 @@ def test_a_key_that_nothing_reads_is_an_error_with_a_suggestion() -> None:
 @pytest.mark.parametrize(
     ("text", "key"),
     [
+        ('[providers]\ntargets = [".agents/skills"]', "providers.targets"),
+        ("[providers]\nversion = 1", "providers.version"),
+        ('[providers.gem]\ntargets = [".agents/skills", ".claude/skills"]', "providers.gem.targets"),
+        ("[providers.gem]\nlink = true", "providers.gem.link"),
+        ("[providers.gem]\nversion = 1", "providers.gem.version"),
+        ("[providers.gem.sus]\nlink = true", "providers.gem.sus.link"),
+    ],
+)
+def test_a_key_of_the_document_below_a_table_is_told_where_it_belongs(text: str, key: str) -> None:
+    found, _, hint = fault(text)
+    name = key.rpartition(".")[2]
+    assert (found, hint and hint.partition(":")[0]) == (
+        key,
+        f"if it is the manifest's own `{name}`, move it above the first [table]",
+    )
+
+
+def test_a_provider_may_have_the_name_of_a_key() -> None:
+    assert gem_rule('link = "1"').pattern == "link"
+    assert fault('[providers.gem]\nlink = { skills = "x" }')[2] == 'skills = ["x"]'
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
         ('ecosystems = "gem"', "ecosystems"),
         ("ecosystems = [1]", "ecosystems[0]"),
         ("gitignore = 1", "gitignore"),
