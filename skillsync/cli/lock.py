@@ -64,7 +64,11 @@ def run(project: Project, *, check: bool, strict: bool, only: Sequence[str] = ()
         lines += report.change_lines(change, found_marks)
     lines += report.not_admitted_lines(resolution.not_admitted)
     if stopped:
-        lines.append(f"{FILE_NAME} was not written")
+        lines.append(
+            f"whether {FILE_NAME} is up to date is not known before the errors are mended"
+            if check
+            else f"{FILE_NAME} was not written"
+        )
     else:
         lines += _summary(found, resolution, stale=stale, check=check, is_there=old is not None)
     return Report(
