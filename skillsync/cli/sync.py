@@ -144,10 +144,9 @@ def _report(  # noqa: PLR0913  # all that happened
             for work in works
             if work.gitignore is not None
         ]
-    where = report.printable(", ".join(work.plan.target for work in works))
     nothing = "nothing else was changed" if settled else "nothing was changed"
     return Report(
-        lines=[*lines, nothing if refused else _summary(changes, mode, lock, where)],
+        lines=[*lines, nothing if refused else _summary(works, mode, lock)],
         palette=report.CHANGES,
         data={"changes": [report.change_json(change, name) for name, change in shown]},
         problems=problems,
@@ -168,15 +167,31 @@ def _became(settled: Mapping[str, Settlement]) -> str:
 _BECAME = {Settlement.RESTORE: "brought back", Settlement.ADOPT: "completed"}
 
 
-def _summary(changes: Sequence[tuple[str, Change]], mode: Mode, lock: Lockfile, where: str) -> str:
-    if not changes:
+def _summary(works: Sequence[Work], mode: Mode, lock: Lockfile) -> str:
+    """Count what is done, target by target; those with the same counts are named together."""
+    places: dict[str, list[str]] = {}
+    for work in works:
+        places.setdefault(_counts(work.plan.changes, mode), []).append(work.plan.target)
+    unchanged = places.pop("", [])
+    if not places:
         skills = report.counted(len(lock.skills), "skill")
-        return f"in sync: {skills} in {where}" if lock.skills else "in sync: the lock has no skills"
-    counts = [(action.value, sum(change.action is action for _, change in changes)) for action in Action]
-    words = ", ".join(
+        return f"in sync: {skills} {_in(unchanged)}" if lock.skills else "in sync: the lock has no skills"
+    said = [f"{words} {_in(names)}" for words, names in places.items()]
+    said += [report.printable(f"in sync: {', '.join(unchanged)}")] if unchanged else []
+    return "; ".join(said if mode is Mode.APPLY else [*said, "nothing was changed"])
+
+
+def _counts(changes: Sequence[Change], mode: Mode) -> str:
+    """Count some changes, by what is done; "" where there are none."""
+    counts = [(action.value, sum(change.action is action for change in changes)) for action in Action]
+    return ", ".join(
         f"{count} {_DONE[word] if mode is Mode.APPLY else f'to {word}'}" for word, count in counts if count
     )
-    return f"{words} in {where}" if mode is Mode.APPLY else f"{words} in {where}; nothing was changed"
+
+
+def _in(targets: Sequence[str]) -> str:
+    """Say where something is so: of several places, in each of them."""
+    return report.printable(f"in {'each of ' if len(targets) > 1 else ''}{', '.join(targets)}")
 
 
 _DONE = {

@@ -705,11 +705,25 @@ def test_every_target_directory_is_brought_to_the_lock(fresh: Project) -> None:
     ]
     assert sorted(os.listdir(fresh.root / ".claude/skills")) == [*OWN, "tasks", "testing"]
     before = fresh.tree
-    assert fresh.done("sync").out == f"in sync: 2 skills in {SKILLS}, .claude/skills\n"
+    assert fresh.done("sync").out == f"in sync: 2 skills in each of {SKILLS}, .claude/skills\n"
     assert fresh.tree == before
     shutil.rmtree(fresh.root / ".claude/skills/tasks")
     assert fresh.run("verify", "--format", "json").drift == [("missing", "tasks")]
     assert fresh.done("sync", "--format", "json").changes == [("add", "tasks")]
+
+
+def test_what_is_done_is_counted_by_target_directory(fresh: Project) -> None:
+    def says(*options: str) -> str:
+        return fresh.done("sync", *options).out.splitlines()[-1]
+
+    fresh.manifest(TARGETS)
+    assert says() == f"2 added in each of {SKILLS}, .claude/skills"
+    shutil.rmtree(fresh.root / ".claude/skills/tasks")
+    assert says("--dry-run") == f"1 to add in .claude/skills; in sync: {SKILLS}; nothing was changed"
+    for name in ("tasks", "testing"):
+        shutil.rmtree(fresh.installed(name))
+    assert says("--dry-run") == f"2 to add in {SKILLS}; 1 to add in .claude/skills; nothing was changed"
+    assert says() == f"2 added in {SKILLS}; 1 added in .claude/skills"
 
 
 def test_a_refusal_in_one_target_directory_leaves_all_as_they_are(fresh: Project) -> None:

@@ -86,7 +86,7 @@ def test_the_link_is_what_a_person_reads_of(fresh: Project) -> None:
         f"+ add {CLAUDE}/testing (gem:sus 1.0.0, a link to {LINKS['testing']})",
         f"~ {SKILLS}/.gitignore",
         f"~ {CLAUDE}/.gitignore",
-        f"4 added in {SKILLS}, {CLAUDE}",
+        f"2 added in each of {SKILLS}, {CLAUDE}",
     ]
     lines = fresh.done("show", "testing").out.splitlines()
     assert f"  {CLAUDE}  as it is locked, a link to {LINKS['testing']}" in lines
