@@ -162,8 +162,9 @@ def _lines(
         return list(markdown(found, title=title, nothing=text, command=command, problems=errors))
     if not found:
         return [f"no differences: {nothing}"] if is_complete else []
-    show = stat if form is Form.STAT else unified
-    return [line for skill in found for line in show(skill)]
+    if form is Form.STAT:
+        return [line for skill in found for line in stat(skill)]
+    return [line for skill in found for line in ("", *unified(skill))][1:]
 
 
 def _json(skill: SkillDifference) -> Json:

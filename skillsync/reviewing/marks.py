@@ -91,9 +91,11 @@ def _marks(file: FileDifference, new: Version, before: set[str]) -> Iterator[Mar
     if new.size is not None and new.size > LARGE:
         yield Mark(kind=Kind.LARGE, path=path, detail=f"{new.size / LARGE:.1f} MiB")
     text = new.text or ""
-    if fresh := [host for host in hosts(text) if host not in before]:
+    if places := [(start, host) for start, _, host in host_places(text) if host not in before]:
+        fresh = list(dict.fromkeys(host for _, host in places))
         more = f" and {len(fresh) - _MANY} more" if len(fresh) > _MANY else ""
-        yield Mark(kind=Kind.HOST, path=path, detail=", ".join(fresh[:_MANY]) + more)
+        line = text.count("\n", 0, places[0][0]) + 1
+        yield Mark(kind=Kind.HOST, path=path, detail=", ".join(fresh[:_MANY]) + more, line=line)
     if not is_plain(new.content or b"") and (found := summary(text)):
         # `lock` refuses them, unless the manifest accepts those of the provider, today's and later ones.
         yield Mark(kind=Kind.HIDDEN, path=path, detail=str(found), line=found.first.line if found.first else None)

@@ -60,7 +60,7 @@ def test_an_update_is_shown_as_git_shows_it(project: Project) -> None:
     found = lines(project)
     assert found[:6] == [
         "~ update testing (gem:sus 1.0.0 -> 2.0.0)",
-        "! SKILL.md [new-host: a.example]",
+        f"! SKILL.md:{count + 1} [new-host: a.example]",
         f"! SKILL.md:{count + 2} [link-out: ../x]",
         "! run [script]",
         "diff testing/SKILL.md",
@@ -85,6 +85,15 @@ def test_an_update_is_shown_as_git_shows_it(project: Project) -> None:
         "    SKILL.md  +2 -0  [new-host: a.example] [link-out: ../x]",
         "    run       +1 -1  [script]",
     ]
+
+
+def test_a_blank_line_is_between_two_skills(project: Project) -> None:
+    project.gem("sus", "2.0.0", files={FILE: skill("testing", "a\n\nb")}).gem("bake", "2.0.0", "tasks", "more")
+    found = lines(project)
+    heads = [at for at, line in enumerate(found) if line.startswith(("~ update ", "+ add ", "- remove "))]
+    assert [at for at, line in enumerate(found) if not line] == [at - 1 for at in heads[1:]]
+    assert len(heads) > 1
+    assert "" not in lines(project, "--stat")
 
 
 def test_the_text_is_a_patch_that_leads_to_the_new_version(project: Project) -> None:

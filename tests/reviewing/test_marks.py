@@ -86,6 +86,16 @@ def test_hosts_that_no_changed_file_had_before_are_marked() -> None:
     ]
 
 
+def test_a_new_host_is_where_it_is_first() -> None:
+    old, new = (
+        version("https://old.example"),
+        version("https://old.example\n\nsee http://new.example\nftp://newer.example"),
+    )
+    change = Change(action=Action.UPDATE, skill="x", provider="gem:x", version="1")
+    (mark,) = marks(SkillDifference(change=change, files=(file("a.md", old, new),)))
+    assert (mark.place, mark.detail) == ("a.md:3", "new.example, newer.example")
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
