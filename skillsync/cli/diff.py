@@ -63,7 +63,7 @@ def run(project: Project, skills: Sequence[str], *, installed: bool, form: Form 
     found = [change for change in found if change.change.skill not in left_out]
     lines = [
         *(_undecided_line(change) for change in undecided if isinstance(form, Form) and form is not Form.MARKDOWN),
-        *_lines(found, form, problems, installed=installed, is_complete=not undecided),
+        *_lines(found, form, problems, undecided, installed=installed),
     ]
     if isinstance(form, Page) and place is not None:
         replace_file(place, "\n".join((*lines, "")).encode())
@@ -144,24 +144,30 @@ def _lines(
     found: Sequence[SkillDifference],
     form: Form | Page,
     problems: Sequence[Problem],
+    undecided: Sequence[SkillDifference],
     *,
     installed: bool,
-    is_complete: bool,
 ) -> list[str]:
     command = "skillsync diff --installed" if installed else "skillsync diff"
     nothing = "what is installed is what the lock has" if installed else "the packages ship what the lock has"
     title = "Skills: what `skillsync sync` will change" if installed else "Skills: what `skillsync lock` will pin"
+    text = "Nothing is decided before the errors are mended." if undecided else f"No differences: {nothing}."
     if isinstance(form, Page):
         from skillsync.rendering.page import page
 
-        plain = title.replace("`", "")
-        return page(found, title=plain, nothing=f"No differences: {nothing}.", command=command).split("\n")
+        return page(
+            found,
+            title=title.replace("`", ""),
+            nothing=text,
+            command=command,
+            problems=problems,
+            undecided=undecided,
+        ).split("\n")
     if form is Form.MARKDOWN:
         errors = [one for one in problems if one.is_error]
-        text = f"No differences: {nothing}." if is_complete else "Nothing is decided before the errors are mended."
         return list(markdown(found, title=title, nothing=text, command=command, problems=errors))
     if not found:
-        return [f"no differences: {nothing}"] if is_complete else []
+        return [] if undecided else [f"no differences: {nothing}"]
     if form is Form.STAT:
         return [line for skill in found for line in stat(skill)]
     return [line for skill in found for line in ("", *unified(skill))][1:]

@@ -84,7 +84,7 @@ def of_problems(report: Report, prefix: str) -> Iterator[Finding]:
         path = _in_repository(problem, project, prefix)
         yield Finding(
             kind=problem.code.value,
-            message=printable(problem.message) if path else located(problem),
+            message=printable(problem.message if path else located(problem)),
             hint=problem.hint and printable(problem.hint),
             path=path or prefix + lockfile.FILE_NAME,
             line=problem.line if path else None,

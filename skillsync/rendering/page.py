@@ -1,8 +1,9 @@
 """Differences as one HTML page that needs nothing but itself, to be read in a browser.
 
-Invariants: pure: the same differences give the same bytes, which name no time, no machine and no path of it; what a
-package says is text that the template escapes, and the page's policy lets nothing run, load or leave but what is here;
-a character that can't be seen is never in the page, its code point is; what is too long is cut off, and that is said.
+Invariants: pure: the same differences and problems give the same bytes, which name no time, and nothing of the machine
+but what a problem names; what a package says is text that the template escapes, and the page's policy lets nothing run,
+load or leave but what is here; a character that can't be seen is never in the page, its code point is; what is too long
+is cut off, and that is said.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from skillsync.locking.changes import Action
-from skillsync.rendering.report import change_line, counted
+from skillsync.rendering.report import change_line, counted, located
 from skillsync.rendering.unified import refused, size, why
 from skillsync.reviewing import lines
 from skillsync.reviewing.marks import Kind, Mark, host_places, known_hosts, marks
@@ -30,6 +31,7 @@ from skillsync.values import Value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from skillsync.errors import Problem
     from skillsync.reviewing.difference import FileDifference, SkillDifference, Version
     from skillsync.reviewing.lines import Run
 
@@ -127,10 +129,19 @@ class Skill(Value):
     files: tuple[File, ...]
 
 
-def page(skills: Sequence[SkillDifference], *, title: str, nothing: str, command: str) -> str:
+def page(  # noqa: PLR0913  # what it shows, and what it says of it
+    skills: Sequence[SkillDifference],
+    *,
+    title: str,
+    nothing: str,
+    command: str,
+    problems: Sequence[Problem] = (),
+    undecided: Sequence[SkillDifference] = (),
+) -> str:
     """Return the whole document, in ASCII: no reader can take its bytes for another text.
 
-    `nothing` is said where nothing differs; `command` is what shows all where something is left out.
+    `nothing` is said where nothing differs; `command` is what shows all where something is left out. Of the `undecided`
+    nothing can be said before the errors among the `problems` are mended.
     """
     style, script = _own("page.css"), _own("page.js")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -139,6 +150,8 @@ def page(skills: Sequence[SkillDifference], *, title: str, nothing: str, command
         title=title,
         nothing=nothing,
         summary=_summary(skills),
+        problems=[(one, located(one)) for one in problems],
+        undecided=[f"{one.change.skill} ({one.change.provider})" for one in undecided],
         skills=list(_skills(skills, command)),
         style=Markup(style),  # noqa: S704  # the package's own
         script=Markup(script),  # noqa: S704  # likewise

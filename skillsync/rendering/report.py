@@ -145,7 +145,7 @@ def problem_json(problem: Problem) -> Json:
 
 def problem_lines(problem: Problem) -> Iterator[str]:
     """Yield a problem's text: what and where, then what to do."""
-    yield f"{problem.severity.value}[{problem.code.value}]: {located(problem)}"
+    yield f"{problem.severity.value}[{problem.code.value}]: {printable(located(problem))}"
     if problem.hint:
         yield f"  hint: {printable(problem.hint)}"
 
@@ -153,8 +153,8 @@ def problem_lines(problem: Problem) -> Iterator[str]:
 def located(problem: Problem) -> str:
     """Return what is wrong, and the line if it is known; the message alone has the path."""
     if problem.path is None or problem.line is None:
-        return printable(problem.message)
-    return printable(f"{problem.message} ({placed(problem.path, problem.line, problem.column)})")
+        return problem.message
+    return f"{problem.message} ({placed(problem.path, problem.line, problem.column)})"
 
 
 def placed(path: str, line: int | None, column: int | None) -> str:

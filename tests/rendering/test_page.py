@@ -131,6 +131,30 @@ def test_a_problem_is_a_problem_with_a_page_too(project: Project) -> None:
     assert (project.root / "x.html").exists()
 
 
+def test_what_is_not_decided_and_why_is_on_the_page(project: Project) -> None:
+    project.gem("third", "1.0.0", "testing", files={"skills/other/SKILL.md": "no skill\n"})
+    result = project.run("diff", "--html", "-")
+    found = Parsed(result.out)
+    assert found.texts("section", "undecided") == ["testing (gem:third)"]
+    said = "".join(found.texts("problems", "ul")).splitlines()
+    (warning,) = (line for line in said if line.startswith("warning "))
+    (error,) = (line for line in said if line.startswith("error "))
+    assert error.startswith("error duplicate-skill: the skill testing is shipped by gem:sus 1.0.0 and by gem:third")
+    assert "`skillsync deny gem:third --skill testing`" in error
+    assert warning.startswith(
+        "warning invalid-skill: gem:third 1.0.0: skills/other/SKILL.md has no frontmatter (skills"
+    )
+    assert result.code == 3
+    assert found.texts("header", "p") == ["Nothing is decided before the errors are mended."]
+
+
+def test_what_a_problem_says_is_text(project: Project) -> None:
+    project.gem("third", "1.0.0", files={"skills/<img>\u202e/SKILL.md": "no skill\n"})
+    found = project.done("diff", "--html", "-").out
+    assert "img" not in [tag for tag, _ in Parsed(found).tags]
+    assert "<img>U+202E" in "".join(Parsed(found).texts("problems", "ul"))
+
+
 @pytest.mark.parametrize(
     ("file", "reason"),
     [

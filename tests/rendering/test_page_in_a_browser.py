@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ from blake3 import blake3
 from playwright.sync_api import sync_playwright
 from tools import need_browser
 
-from skillsync.errors import Code
+from skillsync.errors import Code, Problem, Severity
 from skillsync.hashing import SCHEME, File, Link
 from skillsync.locking.changes import Action, Change
 from skillsync.rendering.page import page as rendered
@@ -63,7 +64,15 @@ def everything() -> list[SkillDifference]:
 
 @pytest.fixture(scope="module")
 def html() -> str:
-    return rendered(everything(), title="Skills", nothing="nothing", command="skillsync diff")
+    problem = Problem(code=Code.DUPLICATE_SKILL, message=f"twice {EVIL}", hint="x" * 300, path="x/SKILL.md", line=3)
+    return rendered(
+        everything(),
+        title="Skills",
+        nothing="nothing",
+        command="skillsync diff",
+        problems=[problem, replace(problem, severity=Severity.WARNING)],
+        undecided=everything(),
+    )
 
 
 @pytest.fixture(scope="module")
