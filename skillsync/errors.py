@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING
 
-from skillsync.values import Value, replace
+from skillsync.values import Value, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

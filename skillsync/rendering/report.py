@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from skillsync.errors import ExitCode, Problem, exit_code, typed
 from skillsync.locking.changes import Action, Change, FileChanges
 from skillsync.schema import is_visible
-from skillsync.values import Value, field
 from skillsync.syncing.plan import Drift
+from skillsync.values import Value, field
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +16,7 @@ from skillsync.hashing import SCHEME, File, Link
 from skillsync.locking.changes import Action, Change
 from skillsync.rendering.page import page as rendered
 from skillsync.reviewing.difference import FileDifference, SkillDifference, Version
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from skillsync.discovery.pypi.project import display, inside, unreadable
 from skillsync.discovery.pypi.versions import version_key
 from skillsync.errors import Code, Problem, Severity, UnreadableError
 from skillsync.filesystem import is_directory, shown
-from skillsync.values import Value
+from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
