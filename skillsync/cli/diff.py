@@ -11,8 +11,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from skillsync.cli.differences import before_lock, before_sync
-from skillsync.cli.lock import resolved
 from skillsync.cli.project import load_lock, load_manifest, require_lock, targets
+from skillsync.cli.resolving import resolved
 from skillsync.errors import LOOK, Code, Problem, SkillsyncError, did_you_mean
 from skillsync.filesystem import replace_file
 from skillsync.locking import lockfile, manifest

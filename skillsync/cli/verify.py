@@ -116,7 +116,7 @@ def _compare_target(place: Target, state: State, lock: Lockfile, found: _Finding
 
 def _compare_providers(project: Project, manifest: Manifest, lock: Lockfile, found: _Findings) -> None:
     """Compare the lock with manifest and environment, as `lock --check` does."""
-    from skillsync.cli.lock import nothing, resolved
+    from skillsync.cli.resolving import nothing, resolved
 
     survey, resolution = resolved(project, manifest, pinned_by(lock))
     problems = (*survey.problems, *resolution.problems)
