@@ -233,6 +233,18 @@ def inode_of(name: str, dir_fd: int) -> int:
         return 0
 
 
+Stamp = tuple[int, int, int]  # inode, time of the last change of its content, size
+
+
+def stamp(name: str, dir_fd: int) -> Stamp | None:
+    """Return what tells a file from the one that is put in its place, None if nothing is there."""
+    try:
+        found = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
 def is_same(fd: int, other: int) -> bool:
     """Whether two open directories are one and the same."""
     return os.path.samestat(os.fstat(fd), os.fstat(other))

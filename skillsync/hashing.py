@@ -6,6 +6,7 @@ it is framed, so that two different trees never feed the same bytes to BLAKE3 (d
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from blake3 import blake3
@@ -41,15 +42,15 @@ Tree = dict[str, Entry]  # by path relative to the skill's directory, joined wit
 
 def tree_hash(tree: Mapping[str, Entry]) -> str:
     """Return the hash of a skill's tree (`blake3:<hex>`)."""
-    digest = blake3(_VERSION)
+    parts = [_VERSION]
     for path, entry in sorted((path.encode(), entry) for path, entry in tree.items()):
         name = len(path).to_bytes(8, "little") + path
         if isinstance(entry, File):
-            digest.update(b"f" + name + bytes.fromhex(entry.hash.removeprefix(SCHEME)))
+            parts += (b"f", name, bytes.fromhex(entry.hash.removeprefix(SCHEME)))
         else:
             target = entry.target.encode()
-            digest.update(b"l" + name + len(target).to_bytes(8, "little") + target)
-    return SCHEME + digest.hexdigest()
+            parts += (b"l", name, len(target).to_bytes(8, "little"), target)
+    return SCHEME + blake3(b"".join(parts)).hexdigest()
 
 
 def resolve_link(
@@ -121,7 +122,13 @@ def _leaves(depth: int, target: str) -> bool:
     return False
 
 
-def parents(path: str) -> list[str]:
+def parents(path: str) -> tuple[str, ...]:
     """Return the directories above a path, the outermost first: `a` and `a/b` for `a/b/c`."""
-    parts = path.split("/")
-    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+    directory = path.rpartition("/")[0]
+    return _down_to(directory) if directory else ()
+
+
+@lru_cache(1024)
+def _down_to(directory: str) -> tuple[str, ...]:
+    parts = directory.split("/")
+    return tuple("/".join(parts[:count]) for count in range(1, len(parts) + 1))

@@ -22,7 +22,8 @@ _LONGEST_NAME = 200
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in range(10))}
 # Of what a person mistypes; comparing takes time.
 _LONGEST_WORD = 100
-_HASH = r"blake3:[0-9a-f]{64}"
+_HASH = re.compile(r"blake3:[0-9a-f]{64}")  # of a lock's every file
+_NO_PARTS = frozenset({"", ".", ".."})
 _CONTROL = r"[\0-\x1f\x7f]"
 # Letters, marks and symbols to Unicode, and nothing to the eye: fillers, joiners, blanks, selectors of a variant.
 _UNSEEN = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
@@ -63,7 +64,7 @@ def path_fault(path: str) -> str | None:
     """Return why a text can't be a path below a root (joined with `/`), or None."""
     if not path or path.startswith("/"):
         return "is not a relative path"
-    if "\0" in path or any(part in {"", ".", ".."} for part in path.split("/")):
+    if "\0" in path or not _NO_PARTS.isdisjoint(path.split("/")):
         return "has an empty part, `.`, `..` or a NUL"
     return None
 
@@ -182,7 +183,7 @@ class NewerError(InvalidError):
 
 def hash_fault(text: str) -> str | None:
     """Return why a text is no hash of ours, or None. Another scheme is an error, never "changed"."""
-    return None if re.fullmatch(_HASH, text) else "is not `blake3:` and 64 hexadecimal digits"
+    return None if _HASH.fullmatch(text) else "is not `blake3:` and 64 hexadecimal digits"
 
 
 Place = tuple[int | None, int | None]  # line and column in a text, from 1, where they are known

@@ -115,7 +115,9 @@ def compose(text: str) -> Node | None:
             builder.take(event)
     except (ValueError, OverflowError):
         # PyYAML's own parser lets this out for an escape beyond the last character.
-        raise YamlError("an escape stands for no character", *builder.place) from None
+        raise YamlError(
+            "an escape stands for no character", *(_place(builder.mark) if builder.mark else (1, 1))
+        ) from None
     except yaml.MarkedYAMLError as error:
         # A key without its colon is noticed one line late: the context is where the key stands.
         mark: Any = error.context_mark if error.context == _SIMPLE_KEY else error.problem_mark
@@ -132,18 +134,18 @@ class _Builder:
 
     def __init__(self) -> None:
         self.root: Node | None = None
-        self.place = (1, 1)  # where the last event ended
+        self.mark: Any = None  # where the last event ended
         self._count = 0
         self._open: list[Sequence | Mapping] = []
         self._keys: list[Node | None] = []
 
     def take(self, event: Any) -> None:  # noqa: ANN401  # PyYAML's events have no common attributes in their types
         """Take the parser's next event."""
-        self.place = _place(event.end_mark)
+        self.mark = event.end_mark
         if isinstance(event, yaml.ScalarEvent):
             line, column = _place(event.start_mark)
             style = event.style or ""
-            if re.search(_SURROGATE, event.value):
+            if not event.value.isascii() and re.search(_SURROGATE, event.value):
                 raise YamlError("an escape stands for no character", line, column)
             self._add(Scalar(text=event.value, tag=event.tag or "", style=style, line=line, column=column))
         elif isinstance(event, yaml.AliasEvent):

@@ -145,8 +145,8 @@ def test_the_order_in_which_entries_are_given_does_not_count() -> None:
 
 
 def test_parents_are_the_directories_above() -> None:
-    assert parents("a/b/c") == ["a", "a/b"]
-    assert parents("a") == []
+    assert parents("a/b/c") == ("a", "a/b")
+    assert parents("a") == ()
 
 
 def test_directories_are_those_that_hold_content_at_any_depth() -> None:

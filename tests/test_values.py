@@ -76,6 +76,7 @@ def test_it_keeps_what_it_works_out() -> None:
         (Point, (1,), {"z": 3}, "Point can't take z"),
         (Point, (1,), {"x": 1}, "Point can't take x"),
         (Named, (), {"note": ""}, "Named needs name"),
+        (Named, ("a",), {}, r"Named can't take \('a',\)"),
     ],
 )
 def test_what_is_missing_or_too_much_is_an_error(
@@ -101,3 +102,40 @@ def test_those_whose_fields_go_by_place_are_taken_apart_by_it() -> None:
     match Point(1, 2):
         case Point(x, y):
             assert (x, y) == (1, 2)
+
+
+def test_many_of_a_class_are_made_as_few_are() -> None:
+    class Often(Value):
+        a: int
+        b: str = "x"
+        c: list[int] = field(default_factory=list)
+
+    class Placed(Value, kw_only=False):
+        a: int
+        b: int = 2
+
+    def made(number: int) -> tuple[Often, Often, Placed, Placed]:
+        return Often(a=number), Often(a=number, b="y", c=[1]), Placed(number), Placed(number, b=3)
+
+    first = made(0)
+    latest = first
+    for number in range(1, 200):
+        latest = made(number)
+        assert [fields_of(one) | {"a": 0} for one in latest] == [fields_of(one) for one in first]
+    assert made(7) == made(7)
+    assert latest[0].c is not made(7)[0].c
+    kinds: tuple[tuple[Any, ...], ...] = (
+        (Often,),
+        (Often, 1),
+        (Placed,),
+        (Placed, 1, 2, 3),
+    )
+    for kind, *given in kinds:
+        with pytest.raises(TypeError):
+            kind(*given)
+    with pytest.raises(TypeError):
+        Often(a=1, d=2)  # type: ignore[call-arg]
+    for _ in range(60):
+        assert Empty() == Empty()
+        assert Named(name="a") == Named(name="a")
+    assert Weighed(name="a", weight=3).heavy

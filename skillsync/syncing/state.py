@@ -88,16 +88,22 @@ def read_settled(target: Target, lock: Lockfile, track: Track = untracked) -> St
     """
     for _ in range(_TRIES):
         with opened(target) as fd:
+            before = _stamp(fd)
             found = read_state(fd, target, lock, track)
         with opened(target) as fd:
-            rows = registry.Registry() if fd is None else read_registry(fd, target)
+            after = _stamp(fd)
             interrupted = fd is not None and _has_journal(fd, target)
             active = fd is not None and interrupted and filesystem.is_locked(fd)
         if active:
             time.sleep(_PAUSE)
-        elif (rows, interrupted) == (found.registry, found.interrupted):
+        elif (before, found.interrupted) == (after, interrupted):
             return found
     raise busy_for_good(target)
+
+
+def _stamp(fd: int | None) -> filesystem.Stamp | None:
+    """Return which registry a directory has: a run that is done has put another in its place."""
+    return None if fd is None else filesystem.stamp(registry.FILE_NAME, fd)
 
 
 def glance(fd: int | None, target: Target, lock: Lockfile) -> State:

@@ -16,7 +16,7 @@ from skillsync.hashing import Link
 from skillsync.locking.lockfile import Lockfile
 from skillsync.syncing import plan, state, target
 from skillsync.syncing.plan import Absent, Directory, Linked, Other, State, Twin
-from skillsync.syncing.registry import Registry
+from skillsync.syncing.registry import FILE_NAME, Registry
 from skillsync.syncing.state import glance, notes, read_gitignore, read_settled, read_state
 from skillsync.syncing.target import Target, locate
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from builders import Piece
+
+    from skillsync.track import Track
 
 SKILLS = ".agents/skills"
 
@@ -475,8 +477,8 @@ def test_a_directory_that_another_run_changes_is_read_again(
     lock = setup.lock()
     before = read_state
 
-    def write(fd: int | None, place: Target, wanted: Lockfile) -> State:
-        found = before(fd, place, wanted)
+    def write(fd: int | None, place: Target, wanted: Lockfile, track: Track) -> State:
+        found = before(fd, place, wanted, track)
         monkeypatch.undo()
         setup.sync()
         return found
@@ -490,7 +492,13 @@ def test_a_directory_that_another_run_changes_is_read_again(
 def test_a_directory_that_never_settles_is_busy(setup: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     setup.ship("x", {})
     setup.sync()
-    monkeypatch.setattr(state, "read_state", lambda *_: State(registry=Registry(), disk={}))
+
+    def replaced(*_: object) -> State:
+        (setup.installed / "new").write_text("")
+        (setup.installed / "new").rename(setup.installed / FILE_NAME)
+        return State(registry=Registry(), disk={})
+
+    monkeypatch.setattr(state, "read_state", replaced)
     with pytest.raises(SkillsyncError) as caught:
         read_settled(setup.place, setup.lock())
     assert [problem.code for problem in caught.value.problems] == [Code.BUSY]
