@@ -49,6 +49,7 @@ def run(project: Project, *, verify: bool, width: int | None = None) -> Report:
             *report.environment_lines(found.environments),
             *(_table([_HEADER, *cells], width) if cells else ()),
             *([*size, *_none_in(shelves)] if cells else none),
+            *report.own_lines(found.own),
         ],
         details=[*report.note_lines(found.environments), *report.ignored_lines(found.candidates)],
         data={

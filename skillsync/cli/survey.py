@@ -24,17 +24,22 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from skillsync.cli.project import Project
+    from skillsync.discovery.provider import Provider
     from skillsync.locking.manifest import Manifest
     from skillsync.locking.resolver import Snapshots
     from skillsync.track import Track
 
 
 class Survey(Value):
-    """The environments that were read, and the packages in them that ship skills or should."""
+    """The environments that were read, and the packages in them that ship skills or should.
+
+    `own` are the project's own packages with skills, which are no providers.
+    """
 
     environments: tuple[Environment, ...]
     candidates: tuple[Candidate, ...]
     problems: tuple[Problem, ...]
+    own: tuple[Provider, ...]
 
 
 def read_environments(project: Project, manifest: Manifest, pinned: Iterable[str]) -> list[Environment | NoEnvironment]:
@@ -64,12 +69,13 @@ def read_environments(project: Project, manifest: Manifest, pinned: Iterable[str
 class Sight(Value):
     """What was seen, before it is judged: the ecosystems' answers, and every package with what it ships.
 
-    `problems` are those of choosing the versions that count.
+    `problems` are those of choosing the versions that count, `own` the project's own packages.
     """
 
     answers: tuple[Environment | NoEnvironment, ...]
     candidates: tuple[Candidate, ...]
     problems: tuple[Problem, ...]
+    own: tuple[Provider, ...] = ()
 
     @property
     def environments(self) -> tuple[Environment, ...]:
@@ -90,7 +96,8 @@ def seen(answers: Sequence[Environment | NoEnvironment], manifest: Manifest) -> 
         Candidate(choice=choice, providers=tuple(look(variant, choice.places) for variant in choice.variants))
         for choice in choices
     )
-    return Sight(answers=tuple(answers), candidates=candidates, problems=tuple(problems))
+    own = tuple(look(package, package.places) for environment in environments for package in environment.own)
+    return Sight(answers=tuple(answers), candidates=candidates, problems=tuple(problems), own=own)
 
 
 def judged(sight: Sight, manifest: Manifest, pinned: Pinned) -> Survey:
@@ -105,7 +112,12 @@ def judged(sight: Sight, manifest: Manifest, pinned: Pinned) -> Survey:
     problems += vanished(pinned, manifest, sight.answers)
     # Of an environment that wasn't read nobody knows what a pattern matches.
     problems += examine(sight.candidates, manifest.of({one.ecosystem for one in environments}), pinned)
-    return Survey(environments=environments, candidates=sight.candidates, problems=_distinct(problems))
+    return Survey(
+        environments=environments,
+        candidates=sight.candidates,
+        problems=_distinct(problems),
+        own=tuple(provider for provider in sight.own if provider.skills),
+    )
 
 
 def judged_alone(sight: Sight, manifest: Manifest, pinned: Pinned, keys: Collection[str]) -> Survey:

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from skillsync.discovery import disk
 from skillsync.discovery.disk import BlockedError
-from skillsync.discovery.environment import Environment, NoEnvironment
+from skillsync.discovery.environment import Environment, NoEnvironment, Package
 from skillsync.discovery.nearest import Installed, nearest
 from skillsync.discovery.npm import semver
 from skillsync.discovery.npm.semver import quoted, version_key
@@ -589,6 +589,7 @@ class _Project:
             install=_INSTALL,
             problems=(*self._unusable(rows), *self._unreadable()),
             notes=(*self._missing(missing), *choice.notes),
+            own=tuple(self._members_of(own, names)),
         )
 
     def _rows(self) -> list[_Row] | None:
@@ -609,6 +610,18 @@ class _Project:
             for row in local
             if (directories := _described(row, names, self._members))
         }
+
+    def _members_of(self, own: Iterable[_Row], names: Counter[str]) -> Iterator[Package]:
+        for row in own:
+            for root in _described(row, names, self._members):
+                yield Package(
+                    ecosystem=NAME,
+                    name=row.name,
+                    version=row.version,
+                    root=root,
+                    places=_PLACES,
+                    source=self._shown(self._lock),
+                )
 
     def _hits(self, row: _Row, names: Counter[str]) -> list[_Hit]:
         if row.source:

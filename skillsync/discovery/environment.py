@@ -79,7 +79,8 @@ class Environment(Value):
     read, as they are shown to people. `named` are the packages that the project's own dependency files name, installed
     or not. `install` is the command that installs what they name. `problems` are warnings: what could not be read on
     the way. `notes` are lines for --verbose: what was decided on the way, such as which of several installed versions
-    counts.
+    counts. `own` are the packages that were found and are no providers: the project itself, and members of its
+    workspace.
     """
 
     ecosystem: str
@@ -89,6 +90,7 @@ class Environment(Value):
     install: str
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
+    own: tuple[Package, ...] = ()
 
 
 class NoEnvironment(Value):

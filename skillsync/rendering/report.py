@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from skillsync.discovery.environment import Environment
+    from skillsync.discovery.provider import Provider
     from skillsync.locking.choice import Candidate
     from skillsync.reviewing.marks import Mark
     from skillsync.syncing.plan import DriftRow
@@ -264,6 +265,15 @@ def not_admitted_lines(candidates: Iterable[Candidate]) -> Iterator[str]:
             yield printable(f"  `{candidate.choice.refusing.key}` admits `{candidate.choice.refusing.requirement}`")
         else:
             yield printable(f"  to admit it, run {typed('allow', candidate.key)}")
+
+
+def own_lines(providers: Iterable[Provider]) -> Iterator[str]:
+    """Yield the project's own packages: no lock has their skills, which are in the project anyway."""
+    for provider in providers:
+        package = provider.package
+        skills = ", ".join(skill.name for skill in provider.skills)
+        which = "the project itself, or a member of its workspace"
+        yield printable(f"no provider: {package.key} {package.version} ({skills}) is {which}")
 
 
 def not_admitted_json(candidates: Iterable[Candidate]) -> list[Json]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import crates
 import pytest
 from gems import skills as skill_files
-from node_packages import write_package
+from node_packages import link, write_package
 from projects import HOME, LOCK, REGISTRY, Project
-from wheels import skills, write_dist, write_venv
+from wheels import skills, write_dist, write_editable, write_venv
 
 from skillsync.discovery import ECOSYSTEMS
 
@@ -55,6 +55,48 @@ def install(project: Project, *order: str, skill: str | None = None) -> Project:
                 project.write({"package.json": json.dumps({"dependencies": {"@tanstack/db": "1"}})})
                 write_package(project.root / "node_modules/@tanstack/db", "@tanstack/db", "1.0.0", name)
     return project
+
+
+def install_own(project: Project, ecosystem: str) -> None:
+    """Install what is the project's own in an ecosystem: `app` with the skill `mine`, and where it can, one without."""
+    files = skill_files("mine")
+    match ecosystem:
+        case "gem":
+            rows = "PATH\n  remote: .\n  specs:\n    app (0.1.0)\n\n"
+            project.write({"app.gemspec": "", "Gemfile.lock": rows + project.read("Gemfile.lock"), **files})
+        case "pypi":
+            site = next(project.root.glob(".venv/lib/*/site-packages"))
+            text = '[project]\nname = "app"\n[tool.uv.workspace]\nmembers = ["packages/*"]\n'
+            project.write({"pyproject.toml": text, "packages/app/app/__init__.py": "", "packages/bare/bare/x.py": ""})
+            project.write({f"packages/app/{path}": content for path, content in skills("app", "mine").items()})
+            for name in ("app", "bare"):
+                directory = project.root / "packages" / name
+                write_editable(site, name, directory, str(directory))
+        case "npm":
+            text = '{"workspaces": ["packages/*"], "dependencies": {"@tanstack/db": "1"}}'
+            project.write({"package.json": text, "packages/nameless/package.json": "{}"})
+            write_package(project.root / "packages/app", "app", "0.1.0", "mine")
+            write_package(project.root / "packages/bare", "bare", "0.1.0")
+            for name in ("app", "bare", "nameless"):
+                link(project.root / "node_modules" / name, project.root / "packages" / name)
+        case _:
+            lock = project.read("Cargo.lock") + crates.row("app", "0.1.0", "") + crates.row("bare", "0.1.0", "")
+            project.write({"Cargo.toml": '[workspace]\nmembers = ["crates/*"]\n', "Cargo.lock": lock})
+            crates.write_crate(project.root / "crates/app", "app", "0.1.0", "mine")
+            crates.write_crate(project.root / "crates/bare", "bare", "0.1.0")
+
+
+@pytest.mark.parametrize("ecosystem", ECOSYSTEMS)
+def test_a_package_of_the_project_s_own_is_said_to_be_no_provider_if_it_has_skills(
+    project: Project, ecosystem: str
+) -> None:
+    install_own(project, ecosystem)
+    version = "1.0" if ecosystem == "pypi" else "0.1.0"
+    found = project.done("list")
+    assert [line for line in found.out.splitlines() if line.startswith("no provider: ")] == [
+        f"no provider: {ecosystem}:app {version} (mine) is the project itself, or a member of its workspace"
+    ]
+    assert project.run("lock", "--check").code == 0
 
 
 def test_one_lock_one_plan_one_table(project: Project) -> None:

@@ -78,12 +78,11 @@ def _bundled(bundle: Bundle, ruby: Ruby, named: frozenset[str]) -> Environment |
         message = f"{_no_homes(project, search.absent)}, and {missing} of {lock} is in no other place"
         return _none(message, named, hint=_SET_HOME)
     own = {gem for gem, hits in search.found.items() if any(hit.root == project for hit in hits)}
-    packages = [
-        _package(gem.name, gem.version, hit.root, _display(project, hit.source))
+    found = {
+        gem: [_package(gem.name, gem.version, hit.root, _display(project, hit.source)) for hit in hits]
         for gem, hits in search.found.items()
-        for hit in hits
-        if gem not in own
-    ]
+    }
+    packages = [package for gem, of_it in found.items() if gem not in own for package in of_it]
     if not packages and len(gems) + len(unusable) > len(own):
         where = _some([_display(project, path) for path in search.looked]) or bundler.VENDOR
         return _none(f"none of the gems of {lock} is installed: looked in {where}", named)
@@ -100,6 +99,7 @@ def _bundled(bundle: Bundle, ruby: Ruby, named: frozenset[str]) -> Environment |
         named=named,
         install=_INSTALL,
         problems=tuple(problems),
+        own=tuple(package for gem, of_it in found.items() if gem in own for package in of_it),
     )
 
 

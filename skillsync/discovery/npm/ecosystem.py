@@ -8,11 +8,12 @@ one of the environment's.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from skillsync.discovery import disk
-from skillsync.discovery.environment import Environment, NoEnvironment
+from skillsync.discovery.environment import Environment, NoEnvironment, Package
 from skillsync.discovery.nearest import nearest
 from skillsync.discovery.npm import locks, package_json, tree, workspace
 from skillsync.discovery.npm.provenance import Provenance
@@ -22,7 +23,7 @@ from skillsync.errors import Code, Problem, Severity, SkillsyncError, Unreadable
 from skillsync.filesystem import exists, read_file, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillsync.discovery.nearest import Installed
     from skillsync.discovery.npm.provenance import Doubt
@@ -96,7 +97,24 @@ def _read(project: Project) -> Environment | NoEnvironment:
         install=workspace.install(project),
         problems=tuple(problems),
         notes=(*found.notes, *notes, *choice.notes),
+        own=tuple(_own(project, found)),
     )
+
+
+def _own(project: Project, found: tree.Walk) -> Iterator[Package]:
+    """Yield the project's own packages that are installed for its code."""
+    for directory, data in project.described.items():
+        if (root := os.path.realpath(directory)) in found.own:
+            with suppress(ValueError):
+                known = package_json.identity(data)
+                yield Package(
+                    ecosystem=NAME,
+                    name=known.name,
+                    version=known.version,
+                    root=root,
+                    places=_PLACES,
+                    source=found.own[root],
+                )
 
 
 def _with_node_modules(project: Project) -> list[str]:

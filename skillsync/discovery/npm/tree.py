@@ -48,7 +48,8 @@ class Walk:
     """What was found.
 
     `inside` are the directories of packages that lie among another package's own files, with whether that one depends
-    on them and doesn't bundle them. `names` are those by which a directory was reached.
+    on them and doesn't bundle them. `names` are those by which a directory was reached. `own` are the project's own
+    directories that were, with the `node_modules` that has them.
     """
 
     def __init__(self) -> None:
@@ -58,6 +59,7 @@ class Walk:
         self.names: dict[str, set[str]] = {}
         self.unreadable: list[Unreadable] = []
         self.notes: list[str] = []
+        self.own: dict[str, str] = {}
 
 
 class _Entry(Value):
@@ -133,6 +135,8 @@ class _Walker:
             path = f"{directory.shown}/{entry.name}"
             if entry.root in self._own or self._own[0].startswith(f"{entry.root.rstrip('/')}/"):
                 self.walk.notes.append(f"{path} is the project itself or a member of its workspace: no provider")
+                if entry.root in self._own:
+                    self.walk.own[entry.root] = directory.place.shown
             else:
                 needs = self._package(entry.root, path, directory.place, depth)
                 yield from self._below(entry, path, directory, needs)

@@ -42,11 +42,13 @@ def read(project: str, environ: Mapping[str, str], *, python: str | None = None)
     found: dict[str, list[Package]] = {}
     problems: list[Problem] = []
     notes: list[str] = []
+    own: list[Package] = []
     for site in sites:
         earlier = {name: versions[0] for name, versions in found.items()}
         installed = packages.read(about, site)
         problems += installed.problems
         notes += installed.notes
+        own += installed.own
         for package in installed.packages:
             if first := earlier.get(package.name):
                 # Python imports what it finds first on its path.
@@ -63,4 +65,5 @@ def read(project: str, environ: Mapping[str, str], *, python: str | None = None)
         install=about.install,
         problems=tuple(problems),
         notes=tuple(notes),
+        own=tuple(own),
     )

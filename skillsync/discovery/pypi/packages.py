@@ -31,9 +31,13 @@ _LISTED = 5
 
 
 class Installed(Value):
-    """What is in one directory; `problems` are warnings about what could not be read, `notes` are for --verbose."""
+    """What is in one directory; `problems` are warnings about what could not be read, `notes` are for --verbose.
+
+    `own` are the project itself and members of its workspace.
+    """
 
     packages: tuple[Package, ...]
+    own: tuple[Package, ...]
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
 
@@ -47,9 +51,11 @@ def read(project: Project, site: str) -> Installed:
     reader = _Reader(project, site)
     problems = [reader.warning(f"{reader.shown(one.entry)} {one.reason}", one.entry, one.name) for one in broken]
     others: list[Distribution] = []
+    own: list[Distribution] = []
     notes: list[str] = []
     for one in found:
         if project.is_own(one.about.name, one.direct.path if one.direct else None):
+            own.append(one)
             notes.append(f"{label(one)} is left out: it is the project itself, or a member of its workspace")
         else:
             others.append(one)
@@ -59,7 +65,13 @@ def read(project: Project, site: str) -> Installed:
             packages.append(made)
         else:
             problems.append(made)
-    return Installed(packages=tuple(packages), problems=tuple(problems), notes=tuple(dict.fromkeys(notes)))
+    return Installed(
+        packages=tuple(packages),
+        # What is wrong with them is no business of a lock's.
+        own=tuple(one for one in reader.packages(own) if isinstance(one, Package)),
+        problems=tuple(problems),
+        notes=tuple(dict.fromkeys(notes)),
+    )
 
 
 class _Reader:
