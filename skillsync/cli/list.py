@@ -31,9 +31,13 @@ def run(project: Project, *, verify: bool, width: int | None = None) -> Report:
 
     `width` is the terminal's; without one the table is the same everywhere.
     """
-    found, shelves, problems = overview(
-        project, load_manifest(project), load_lock(project) or Lockfile(), verify=verify
+    seen = overview(
+        project,
+        load_manifest(project),
+        load_lock(project) or Lockfile(),
+        verify=(lambda _candidate, _skill: True) if verify else None,
     )
+    found, shelves = seen.found, seen.shelves
     rows = [
         (row.name, row.status.value, _provider(shelf, row), report.one_line(row.description))
         for shelf in shelves
@@ -56,7 +60,7 @@ def run(project: Project, *, verify: bool, width: int | None = None) -> Report:
             "environments": report.environments_json(found.environments),
             "providers": [_shelf_json(shelf) for shelf in shelves],
         },
-        problems=problems,
+        problems=seen.problems,
     )
 
 

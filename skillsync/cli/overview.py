@@ -1,6 +1,6 @@
 """What there is and the state of it: what `skillsync list` and `skillsync show` tell of.
 
-Invariants: writes nothing; a state comes from lock, registry and existence; only `list --verify` reads the skills.
+Invariants: writes nothing; a state comes from lock, registry and existence; only who asks to verify has skills read.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from skillsync.cli.survey import Survey, survey
 from skillsync.discovery.provider import read
 from skillsync.errors import Code, Problem, Severity
 from skillsync.locking.pins import pinned_by
+from skillsync.schema import folded
 from skillsync.snapshot import shipped_faults
 from skillsync.syncing import plan, status, target
 from skillsync.syncing.state import glance, read_settled
@@ -19,12 +20,16 @@ from skillsync.syncing.status import Status
 from skillsync.values import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from skillsync.discovery.provider import Provider
+    from skillsync.discovery.provider import FoundSkill, Provider
     from skillsync.locking.choice import Candidate, Choice
-    from skillsync.locking.lockfile import LockedProvider, Lockfile
+    from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile
     from skillsync.locking.manifest import Manifest
+    from skillsync.syncing.plan import State
+    from skillsync.syncing.target import Target
+
+    Verify = Callable[[Candidate, FoundSkill], bool]
 
 
 class Row(Value):
@@ -62,16 +67,56 @@ class Shelf(Value):
         return f"{self.ecosystem}:{self.name}"
 
 
-def overview(
-    project: Project, manifest: Manifest, lock: Lockfile, *, verify: bool
-) -> tuple[Survey, list[Shelf], tuple[Problem, ...]]:
-    """Return what is installed and locked, sorted by provider and skill."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Here:
+    """A target directory: what is in it, and whether the skills were read or only their names.
+
+    `others` are the entries that neither lock nor registry speak of, as the least discerning file system compares them.
+    """
+
+    target: Target
+    state: State
+    is_read: bool
+    others: frozenset[str]
+
+    def of_locked(self, provider: LockedProvider, skill: LockedSkill) -> Status:
+        """Return the state of a locked skill."""
+        row, disk = self.state.registry.rows.get(skill.name), self._disk(skill.name)
+        if not self.is_read:
+            return status.of_locked(provider, skill, row, is_there=not isinstance(disk, plan.Absent))
+        verdict = plan.decide(skill.hash, provider.key, row, disk, self.state.links(skill.name))
+        return status.of_verified(verdict.drift, row, disk)
+
+    def of_available(self, owner: str, name: str) -> Status:
+        """Return the state of a provider's skill that is admitted and not locked."""
+        is_there = name in self.others or not isinstance(self._disk(name), plan.Absent)
+        return status.of_available(owner, self.state.registry.rows.get(name), is_there=is_there)
+
+    def _disk(self, name: str) -> plan.Disk:
+        return self.state.disk.get(name, plan.Absent())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """What is installed and locked, the shelves sorted by provider, and the target directories."""
+
+    found: Survey
+    shelves: tuple[Shelf, ...]
+    here: tuple[Here, ...]
+    problems: tuple[Problem, ...]
+
+
+def overview(project: Project, manifest: Manifest, lock: Lockfile, *, verify: Verify | None) -> Overview:
+    """Return what is installed and locked.
+
+    With `verify`, what is in the target directories is read, and the packages' copies of the skills that it asks for.
+    """
     found = survey(project, manifest, pinned_by(lock))
-    statuses, problems = _locked(project, manifest, lock, verify=verify)
+    here = tuple(_here(project, place, lock, is_read=verify is not None) for place in targets(project, manifest))
     twice = {one.skill for one in found.problems if one.code is Code.DUPLICATE_SKILL}
     shelves = {}
     for candidate in found.candidates:
-        rows = tuple(_candidate_rows(candidate, lock, statuses, twice, verify=verify))
+        rows = tuple(_candidate_rows(candidate, lock, here, twice, verify))
         if rows:
             package = candidate.choice.package
             shelves[candidate.key] = Shelf(
@@ -85,35 +130,28 @@ def overview(
     choices = {candidate.key: candidate.choice for candidate in found.candidates}
     for provider in lock.providers:
         choice = choices.get(provider.key)
-        shelves[provider.key] = _with_locked(shelves.get(provider.key), choice, provider, statuses, manifest)
-    ordered = [shelves[key] for key in sorted(shelves)]
-    return found, ordered, (*found.problems, *problems)
+        shelves[provider.key] = _with_locked(shelves.get(provider.key), choice, provider, here, manifest)
+    interrupted = (_interrupted(one.target.name) for one in here if one.state.interrupted)
+    return Overview(
+        found=found,
+        shelves=tuple(shelves[key] for key in sorted(shelves)),
+        here=here,
+        problems=(*found.problems, *interrupted),
+    )
 
 
-def _locked(
-    project: Project, manifest: Manifest, lock: Lockfile, *, verify: bool
-) -> tuple[dict[str, Status], list[Problem]]:
-    """Return the state of each locked skill: the most pressing of all target directories."""
-    found: dict[str, Status] = {}
-    problems: list[Problem] = []
-    order = list(Status)
-    for place in targets(project, manifest):
-        if verify:
-            state = read_settled(place, lock, project.track)
-        else:
-            with target.opened(place) as fd:
-                state = glance(fd, place, lock)
-        if state.interrupted:
-            problems.append(_interrupted(place.name))
-        for name, (provider, skill) in lock.skills.items():
-            row, disk = state.registry.rows.get(name), state.disk.get(name, plan.Absent())
-            if verify:
-                verdict = plan.decide(skill.hash, provider.key, row, disk, state.links(name))
-                here = status.of_verified(verdict.drift, row, disk)
-            else:
-                here = status.of_locked(provider, skill, row, is_there=not isinstance(disk, plan.Absent))
-            found[name] = max(found.get(name, here), here, key=order.index)
-    return found, problems
+def _here(project: Project, place: Target, lock: Lockfile, *, is_read: bool) -> Here:
+    if is_read:
+        state = read_settled(place, lock, project.track)
+    else:
+        with target.opened(place) as fd:
+            state = glance(fd, place, lock)
+    return Here(target=place, state=state, is_read=is_read, others=frozenset(map(folded, state.unowned)))
+
+
+def _pressing(states: Iterable[Status]) -> Status:
+    """Return the most pressing of some states: those of one skill in all target directories."""
+    return max(states, key=list(Status).index)
 
 
 def _interrupted(name: str) -> Problem:
@@ -123,7 +161,7 @@ def _interrupted(name: str) -> Problem:
 
 
 def _candidate_rows(
-    candidate: Candidate, lock: Lockfile, statuses: Mapping[str, Status], twice: Iterable[str | None], *, verify: bool
+    candidate: Candidate, lock: Lockfile, here: Sequence[Here], twice: Iterable[str | None], verify: Verify | None
 ) -> Iterator[Row]:
     admitted = {skill.name for skill in candidate.admitted}
     for skill in candidate.provider.skills:
@@ -131,14 +169,16 @@ def _candidate_rows(
         is_pinned = provider is not None and provider.key == candidate.key
         if not skill.is_valid:
             state = Status.INVALID
-        elif verify and shipped_faults(read(candidate.provider.package, skill.path)):
+        elif verify and verify(candidate, skill) and shipped_faults(read(candidate.provider.package, skill.path)):
             state = Status.UNSAFE
         elif skill.name in twice and skill.name in admitted:
             state = Status.CONFLICT
-        elif is_pinned:
-            state = statuses[skill.name]
+        elif provider and locked and is_pinned:
+            state = _pressing(one.of_locked(provider, locked) for one in here)
+        elif skill.name in admitted:
+            state = _pressing(one.of_available(candidate.key, skill.name) for one in here)
         else:
-            state = Status.AVAILABLE if skill.name in admitted else Status.EXCLUDED
+            state = Status.EXCLUDED
         yield Row(
             name=skill.name,
             description=skill.description,
@@ -153,7 +193,7 @@ def _with_locked(
     shelf: Shelf | None,
     choice: Choice | None,
     provider: LockedProvider,
-    statuses: Mapping[str, Status],
+    here: Sequence[Here],
     manifest: Manifest,
 ) -> Shelf:
     """Add the skills that only the lock still has."""
@@ -164,7 +204,7 @@ def _with_locked(
             description="",
             hash=skill.hash,
             locked_version=provider.version,
-            status=statuses[skill.name],
+            status=_pressing(one.of_locked(provider, skill) for one in here),
         )
         for skill in provider.skills
         if skill.name not in known

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillsync.cli.overview import overview
-from skillsync.cli.project import load_lock, load_manifest, targets
+from skillsync.cli.project import load_lock, load_manifest
 from skillsync.discovery.provider import read
 from skillsync.errors import LOOK, Code, Problem, SkillsyncError, did_you_mean
 from skillsync.filesystem import open_directory, read_start
@@ -22,16 +22,17 @@ from skillsync.snapshot import shipped_faults
 from skillsync.syncing import plan
 from skillsync.syncing.state import read_settled
 from skillsync.values import Value
+from skillsync.syncing.status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-    from skillsync.cli.overview import Row, Shelf
+    from skillsync.cli.overview import Here, Row, Shelf
     from skillsync.cli.project import Project
     from skillsync.discovery.provider import FoundSkill, Provider
     from skillsync.locking.changes import Change
-    from skillsync.locking.manifest import Manifest
+    from skillsync.locking.choice import Candidate
     from skillsync.rendering.report import Json
     from skillsync.snapshot import Snapshot
 
@@ -49,25 +50,26 @@ class _Copy(Value):
 def run(project: Project, name: str) -> Report:
     """Show a skill of every provider that ships it, or a provider. Raises SkillsyncError for a name of neither."""
     manifest, lock = load_manifest(project), load_lock(project) or Lockfile()
-    found, shelves, problems = overview(project, manifest, lock, verify=False)
+    seen = overview(project, manifest, lock, verify=lambda candidate, skill: name in _names(candidate, skill))
+    shelves, problems = seen.shelves, seen.problems
     rows = [(shelf, row) for shelf in shelves for row in shelf.rows if row.name == name]
     named = [] if rows else [shelf for shelf in shelves if name in {shelf.key, shelf.name}]
     if not rows and not named:
         raise SkillsyncError(_unknown(name, shelves), *(one for one in problems if one.is_error))
     shown = [(shelf, row, _copy(row)) for shelf, row in rows or ((shelf, row) for shelf in named for row in shelf.rows)]
     skills = {row.name for _, row, _ in shown}
-    places = list(_in_targets(project, manifest, lock, skills))
+    places = list(_in_targets(seen.here, lock, skills))
     lines = (
         [line for shelf in named for line in _provider_lines(shelf)]
         if named
-        else [line for shelf, row, copy in shown for line in _lines(shelf, row, copy, places)]
+        else [line for shelf, row, copy in shown for line in _lines(shelf, row, copy, places, seen.here)]
     )
     providers = {shelf.key for shelf, _, _ in shown}
     return Report(
         lines=lines,
         is_long=True,
         data={
-            "environments": report.environments_json(found.environments),
+            "environments": report.environments_json(seen.found.environments),
             "skills": [_json(shelf, row, copy, places) for shelf, row, copy in shown],
         },
         problems=tuple(
@@ -94,20 +96,24 @@ class _Place(Value):
         return words if self.link is None else f"{words}, a link to {self.link}"
 
 
-def _in_targets(project: Project, manifest: Manifest, lock: Lockfile, skills: AbstractSet[str]) -> Iterator[_Place]:
+def _names(candidate: Candidate, skill: FoundSkill) -> tuple[str, ...]:
+    """Return the names by which a person asks for a skill, its own first, or for its provider."""
+    return skill.name, candidate.key, candidate.choice.package.name
+
+
+def _in_targets(here: Iterable[Here], lock: Lockfile, skills: AbstractSet[str]) -> Iterator[_Place]:
     """Yield the state of the locked ones of some skills in each target directory."""
-    for place in targets(project, manifest) if skills & lock.skills.keys() else ():
-        state = read_settled(place, lock, project.track)
-        made = plan.make(place.name, lock, state, force=False)
+    for one in here:
+        made = plan.make(one.target.name, lock, one.state, force=False)
         changes = {change.skill: change for change in made.changes}
         refusals = {problem.skill: problem for problem in made.problems}
         for name in sorted(skills & lock.skills.keys()):
             yield _Place(
-                target=place.name,
+                target=one.target.name,
                 skill=name,
                 change=changes.get(name),
                 refusal=refusals.get(name),
-                link=state.links(name).wanted,
+                link=one.state.links(name).wanted,
             )
 
 
@@ -163,7 +169,7 @@ def _text(provider: Provider, skill: FoundSkill, found: Snapshot) -> str:
     return content.decode("utf-8-sig", "backslashreplace")
 
 
-def _lines(shelf: Shelf, row: Row, copy: _Copy | None, places: Sequence[_Place]) -> Iterator[str]:
+def _lines(shelf: Shelf, row: Row, copy: _Copy | None, places: Sequence[_Place], here: Iterable[Here]) -> Iterator[str]:
     yield report.printable(f"{row.name} ({row.status.value})")
     yield report.printable(f"  provider     {shelf.key} {shelf.version}")
     yield report.printable(f"  read from    {_source(shelf) or 'nowhere: not installed'}")
@@ -174,6 +180,10 @@ def _lines(shelf: Shelf, row: Row, copy: _Copy | None, places: Sequence[_Place])
     for place in places:
         if row.hash and place.skill == row.name:
             yield report.printable(f"  {place.target}  {place.words}")
+    for one in here if row.status is Status.CONFLICT and not row.hash else ():
+        if one.of_available(shelf.key, row.name) is Status.CONFLICT:
+            words = "something else bears the name: once it is locked, `skillsync sync` refuses it"
+            yield report.printable(f"  {one.target.name}  {words}")
     if copy is not None:
         yield from _content(shelf, row, copy)
 

@@ -24,6 +24,8 @@ from skillsync.syncing.target import busy_for_good, opened
 from skillsync.track import untracked
 
 if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
     from skillsync.locking.lockfile import Lockfile
     from skillsync.schema import Place
     from skillsync.syncing.registry import Registry
@@ -59,11 +61,10 @@ def read_state(fd: int | None, target: Target, lock: Lockfile, track: Track = un
             disk[name] = Absent()
     idle = [one for one in disk.values() if isinstance(one, Directory) and _has_idle_script(one)]
     modes = not idle or filesystem.keeps_modes(fd)
-    unowned = tuple(filesystem.shown(name) for name in entries if name not in disk and name not in _OWN)
     return State(
         registry=rows,
         disk=disk,
-        unowned=unowned,
+        unowned=_unowned(entries, disk),
         foreign=foreign,
         modes=modes,
         interrupted=_has_journal(fd, target),
@@ -107,12 +108,23 @@ def _stamp(fd: int | None) -> filesystem.Stamp | None:
 
 
 def glance(fd: int | None, target: Target, lock: Lockfile) -> State:
-    """Read a target directory's registry and which locked skills are there, and none of their files."""
+    """Read a target directory's registry and what is there by name, and none of the skills' files."""
     if fd is None:
         return State(registry=registry.Registry(), disk={})
     entries = listing(fd)
-    disk: dict[str, Disk] = {name: Other(entries[name].value) for name in lock.skills if name in entries}
-    return State(registry=read_registry(fd, target), disk=disk, interrupted=_has_journal(fd, target))
+    rows = read_registry(fd, target)
+    disk: dict[str, Disk] = {name: Other(entries[name].value) for name in {*lock.skills, *rows.rows} if name in entries}
+    return State(
+        registry=rows,
+        disk=disk,
+        unowned=_unowned(entries, {*lock.skills, *rows.rows}),
+        interrupted=_has_journal(fd, target),
+    )
+
+
+def _unowned(entries: Iterable[str], known: Container[str]) -> tuple[str, ...]:
+    """Return the entries that neither lock nor registry speak of."""
+    return tuple(filesystem.shown(name) for name in entries if name not in known and name not in _OWN)
 
 
 def _has_idle_script(found: Directory) -> bool:

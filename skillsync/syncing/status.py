@@ -51,6 +51,12 @@ def of_locked(provider: LockedProvider, skill: LockedSkill, row: Row | ForeignRo
     return Status.INSTALLED if row.hash == skill.hash else Status.OUTDATED
 
 
+def of_available(owner: str, row: Row | ForeignRow | None, *, is_there: bool) -> Status:
+    """Return the state of an admitted skill that isn't locked yet: a conflict where `sync` would refuse to write it."""
+    is_ours = isinstance(row, Row) and row.owner == owner
+    return Status.CONFLICT if (is_there and not is_ours) or isinstance(row, ForeignRow) else Status.AVAILABLE
+
+
 def of_verified(drift: Drift | None, row: Row | ForeignRow | None, disk: Disk) -> Status:
     """Return the state of a locked skill whose directory was read, from the plan's verdict."""
     if isinstance(disk, Absent) and row is None:

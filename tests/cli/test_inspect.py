@@ -60,6 +60,8 @@ def test_only_a_look_at_the_files_finds_what_was_modified_or_is_unsafe(project: 
     (project.gem_root("bake") / "skills/tasks/out").symlink_to("/etc/passwd")
     assert states(project) == {"bake/tasks": "installed", "sus/testing": "installed"}
     assert states(project, "--verify") == {"bake/tasks": "unsafe", "sus/testing": "modified"}
+    assert project.done("show", "testing").out.startswith("testing (modified)\n")
+    assert "  tasks (unsafe)\n" in project.done("show", "gem:bake").out
 
 
 def test_what_somebody_else_wrote_is_a_conflict(project: Project) -> None:
@@ -68,6 +70,27 @@ def test_what_somebody_else_wrote_is_a_conflict(project: Project) -> None:
     assert states(project)["sus/testing"] == states(project, "--verify")["sus/testing"] == "conflict"
     project.write({REGISTRY: "version: 1\nskills:\n  testing:\n    gem: other\n", f"{SKILLS}/testing/SKILL.md": "mine"})
     assert states(project)["sus/testing"] == states(project, "--verify")["sus/testing"] == "conflict"
+
+
+@pytest.mark.parametrize("name", ["testing", "Testing"])
+def test_what_bears_the_name_of_a_skill_is_a_conflict_before_it_is_locked(project: Project, name: str) -> None:
+    project.manifest(f'targets = ["{SKILLS}", ".claude/skills"]\n[providers.gem]\nsus = "*"\n')
+    project.write({f".claude/skills/{name}/SKILL.md": "mine\n", f"{SKILLS}/tasks/SKILL.md": "mine\n"})
+    expected = {"sus/testing": "conflict", "bake/tasks": "excluded"}
+    assert states(project) == states(project, "--verify") == expected
+    lines = project.done("show", "testing").out.splitlines()
+    assert lines[0] == "testing (conflict)"
+    said = "something else bears the name: once it is locked, `skillsync sync` refuses it"
+    assert [line for line in lines if said in line] == [f"  .claude/skills  {said}"]
+    project.done("lock")
+    assert project.run("sync", "--format", "json").codes == ["unmanaged"]
+
+
+def test_what_was_installed_is_available_again_without_its_lock(project: Project) -> None:
+    project.done("lock")
+    project.done("sync")
+    project.write({LOCK: None})
+    assert states(project) == states(project, "--verify") == {"bake/tasks": "available", "sus/testing": "available"}
 
 
 def test_a_name_of_two_providers_is_a_conflict(project: Project) -> None:
@@ -268,6 +291,7 @@ def test_what_refuses_a_skill_is_shown_for_each_target(project: Project) -> None
     project.write({".claude/skills/testing/SKILL.md": "mine\n", ".codex/skills/testing/SKILL.md": None})
     (project.root / ".codex/skills/testing").rmdir()
     lines = project.done("show", "testing").out.splitlines()
+    assert lines[0] == "testing (modified)"
     assert f"  {SKILLS}  as it is locked" in lines
     assert "  .codex/skills  `skillsync sync` would add it" in lines
     assert any(line.startswith("  .claude/skills  refused as modified: .claude/skills/testing was") for line in lines)

@@ -7,7 +7,7 @@ from builders import directory, locked
 
 from skillsync.syncing.plan import Absent, Disk, Drift, Other, Twin, decide
 from skillsync.syncing.registry import ForeignRow, Row
-from skillsync.syncing.status import Status, of_locked, of_verified
+from skillsync.syncing.status import Status, of_available, of_locked, of_verified
 from skillsync.yaml_nodes import Mapping
 
 OWNER = locked("gem:sus", "testing")
@@ -35,6 +35,22 @@ def test_the_state_of_a_locked_skill_without_reading_it(
 ) -> None:
     assert of_locked(OWNER, SKILL, row, is_there=True) is there
     assert of_locked(OWNER, SKILL, row, is_there=False) is absent
+
+
+@pytest.mark.parametrize(
+    ("row", "there", "absent"),
+    [
+        (None, Status.CONFLICT, Status.AVAILABLE),
+        (OLD, Status.AVAILABLE, Status.AVAILABLE),
+        (OTHERS, Status.CONFLICT, Status.AVAILABLE),
+        (FOREIGN, Status.CONFLICT, Status.CONFLICT),
+    ],
+)
+def test_the_state_of_a_skill_that_is_not_locked_yet(
+    row: Row | ForeignRow | None, there: Status, absent: Status
+) -> None:
+    assert of_available("gem:sus", row, is_there=True) is there
+    assert of_available("gem:sus", row, is_there=False) is absent
 
 
 SAME, CHANGED = directory(), directory({"notes.md": "x"})

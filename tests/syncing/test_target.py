@@ -360,10 +360,13 @@ def test_a_glance_reads_no_skill(setup: Installation) -> None:
     lock = setup.lock()
     with target.opened(setup.place) as fd:
         assert glance(fd, setup.place, lock) == State(registry=Registry(), disk={})
-    lay(setup.installed, {"x": FIFO, "y": None, "mine": None})
+    row = "---\nversion: 1\nskills:\n  old:\n    gem: sus\n"
+    lay(setup.installed, {"x": FIFO, "y": None, "mine": None, "old": None, ".agent-skills.yaml": row})
     with target.opened(setup.place) as fd:
         found = glance(fd, setup.place, lock)
-    assert found.disk == {"x": Other("neither a file nor a directory"), "y": Other("a directory")}
+    a_directory = Other("a directory")
+    assert found.disk == {"x": Other("neither a file nor a directory"), "y": a_directory, "old": a_directory}
+    assert found.unowned == ("mine",)
 
 
 # The registry
