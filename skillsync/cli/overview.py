@@ -67,8 +67,7 @@ class Shelf(Value):
         return f"{self.ecosystem}:{self.name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Here:
+class Here(Value):
     """A target directory: what is in it, and whether the skills were read or only their names.
 
     `others` are the entries that neither lock nor registry speak of, as the least discerning file system compares them.
@@ -96,8 +95,7 @@ class Here:
         return self.state.disk.get(name, plan.Absent())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
+class Overview(Value):
     """What is installed and locked, the shelves sorted by provider, and the target directories."""
 
     found: Survey

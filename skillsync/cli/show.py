@@ -20,9 +20,8 @@ from skillsync.rendering.report import Report
 from skillsync.schema import suggestion
 from skillsync.snapshot import shipped_faults
 from skillsync.syncing import plan
-from skillsync.syncing.state import read_settled
-from skillsync.values import Value
 from skillsync.syncing.status import Status
+from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
