@@ -128,7 +128,7 @@ def parents(path: str) -> tuple[str, ...]:
     return _down_to(directory) if directory else ()
 
 
-@lru_cache(1024)
+@lru_cache(8192)
 def _down_to(directory: str) -> tuple[str, ...]:
     parts = directory.split("/")
     return tuple("/".join(parts[:count]) for count in range(1, len(parts) + 1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -24,18 +24,20 @@ from skillsync.values import Value, field
 
 if TYPE_CHECKING:
     import hashlib
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 # Left behind by tools that run what is in a skill: never content, on both sides of every comparison.
 _IGNORED_DIRECTORIES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
 _IGNORED_FILES = frozenset({".DS_Store", "Thumbs.db"})
 # Made by the people and agents that use an installed skill; a provider may not ship them.
 _RUNTIME = frozenset({".git", ".venv", "node_modules"})
+_SET_APART = _IGNORED_DIRECTORIES | _IGNORED_FILES | _RUNTIME
 
 MAX_DEPTH = 32
 MAX_ENTRIES = 10_000
 _STRAYED = "is a link, and does not lead to the file that was installed"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_NOWHERE = nullcontext(None)
 
 
 class Facts(Value):
@@ -178,10 +180,23 @@ class _Copy:
                 self._fd = os.open(self._name, DIRECTORY, dir_fd=above)
         return self._fd
 
-    def create_file(self, name: str, mode: int) -> int:
+    @contextmanager
+    def new_file(self, name: str, mode: int) -> Iterator[Callable[[bytes], object]]:
+        """Create a file, and yield what writes to it."""
         into = self.open()
         with _writing():
-            return filesystem.create_file(name, into, mode)
+            fd = filesystem.create_file(name, into, mode)
+
+        def write(chunk: bytes) -> None:
+            with _writing():
+                filesystem.write_all(fd, chunk)
+
+        try:
+            yield write
+        finally:
+            # Some file systems say only now that the disk is full.
+            with _writing():
+                os.close(fd)
 
     def make_link(self, target: str, name: str) -> None:
         into = self.open()
@@ -221,20 +236,21 @@ class _Walk:
             twin = seen.setdefault(folded(entry.name), entry.name)
             if twin != entry.name:
                 self._fault(path, f"has the same name as `{twin}` where case and accents' forms don't count")
-            if entry.is_symlink():
-                self._link(fd, entry.name, path, copy)
+            if entry.is_file(follow_symlinks=False):
+                self._file(fd, entry.name, path, copy)
             elif entry.is_dir(follow_symlinks=False):
                 self._descend(fd, entry.name, path, copy, depth)
-            elif entry.is_file(follow_symlinks=False):
-                self._file(fd, entry.name, path, copy)
+            elif entry.is_symlink():
+                self._link(fd, entry.name, path, copy)
             else:
                 self._fault(path, "is neither a file nor a directory")
 
     def check_links(self) -> None:
         """Find the links that don't lead to a file of the same skill; possible once all entries are known."""
-        directories = directories_of(self.tree)
-        for path, entry in self.tree.items():
-            if isinstance(entry, Link) and (reason := resolve_link(path, entry.target, self.tree, directories)):
+        links = [(path, entry) for path, entry in self.tree.items() if isinstance(entry, Link)]
+        directories = directories_of(self.tree) if links else frozenset()
+        for path, link in links:
+            if reason := resolve_link(path, link.target, self.tree, directories):
                 self._fault(path, f"is a link that {reason}")
 
     def _fault(self, path: str, reason: str) -> None:
@@ -242,13 +258,8 @@ class _Walk:
 
     def _is_wanted(self, entry: os.DirEntry[str], prefix: str) -> bool:
         """Whether an entry is content, counting it; what isn't is noted where somebody should know."""
-        if (entry.name in _IGNORED_FILES and entry.is_file(follow_symlinks=False)) or (
-            entry.name in _IGNORED_DIRECTORIES and entry.is_dir(follow_symlinks=False)
-        ):
-            self.ignored.append(prefix + entry.name)
-            return False
-        if entry.name in _RUNTIME and entry.is_dir(follow_symlinks=False):
-            self.runtime.append(prefix + entry.name)
+        if entry.name in _SET_APART and (noted := self._set_apart(entry)) is not None:
+            noted.append(prefix + entry.name)
             return False
         self._count += 1
         if self._count > MAX_ENTRIES:
@@ -258,6 +269,13 @@ class _Walk:
             self._fault(prefix + shown(entry.name), "has a name that is not UTF-8")
             return False
         return True
+
+    def _set_apart(self, entry: os.DirEntry[str]) -> list[str] | None:
+        """Return where an entry is noted that is no content, None if it is."""
+        if entry.name in _RUNTIME:
+            return self.runtime if entry.is_dir(follow_symlinks=False) else None
+        is_it = entry.is_file if entry.name in _IGNORED_FILES else entry.is_dir
+        return self.ignored if is_it(follow_symlinks=False) else None
 
     def _descend(self, fd: int, name: str, path: str, copy: _Copy | None, depth: int) -> None:
         if depth == MAX_DEPTH:
@@ -310,39 +328,43 @@ class _Walk:
             return
         try:
             status = os.fstat(opened)
-            if not stat.S_ISREG(status.st_mode):
+            if stat.S_ISREG(status.st_mode):
+                self._content(opened, status, path, copy, stands_in=stands_in)
+            else:
                 self._fault(path, fault)
-                return
-            chunk = os.read(opened, CHUNK)
-            facts = Facts(
-                size=status.st_size,
-                executable=bool(status.st_mode & stat.S_IXUSR),
-                script=chunk.startswith(b"#!"),
-            )
-            writer = copy.create_file(name, _mode(facts)) if copy else None
-            recorded = self._recorded.get(path)
-            sha256 = _sha256() if recorded else None
-            seen: list[bytes] | Large | None = None
-            if self._search:
-                seen = [] if status.st_size <= LIMIT else Large(name, chunk)
-            try:
-                entry = File(_drain(opened, chunk, writer, sha256, seen))
-            finally:
-                if writer is not None:
-                    # Some file systems say only now that the disk is full.
-                    with _writing():
-                        os.close(writer)
-            if sha256 and sha256.hexdigest() != recorded:
-                self.altered.append(path)
-                if stands_in:
-                    self._fault(path, fault)
-                    return
-            self.tree[path] = entry
-            self.facts[path] = facts
-            if seen is not None and (finding := look(name, seen)):
-                self.hidden[path] = finding
         finally:
             os.close(opened)
+
+    def _content(self, opened: int, status: os.stat_result, path: str, copy: _Copy | None, *, stands_in: bool) -> None:
+        """Hash an open file, and copy and compare it and look into it in the same read, as far as that is wanted."""
+        name, recorded = path.rpartition("/")[2], self._recorded.get(path)
+        chunk = os.read(opened, CHUNK)
+        facts = Facts(
+            size=status.st_size,
+            executable=bool(status.st_mode & stat.S_IXUSR),
+            script=chunk.startswith(b"#!"),
+        )
+        sinks: list[Callable[[bytes], object]] = []
+        sha256 = _sha256() if recorded else None
+        if sha256:
+            sinks.append(sha256.update)
+        seen: list[bytes] | Large | None = None
+        if self._search:
+            seen = [] if status.st_size <= LIMIT else Large(name, chunk)
+            sinks.append(seen.append)
+        with copy.new_file(name, _mode(facts)) if copy else _NOWHERE as write:
+            if write:
+                sinks.append(write)
+            entry = File(_drain(opened, chunk, status.st_size, sinks))
+        if sha256 and sha256.hexdigest() != recorded:
+            self.altered.append(path)
+            if stands_in:
+                self._fault(path, _STRAYED)
+                return
+        self.tree[path] = entry
+        self.facts[path] = facts
+        if seen is not None and (finding := look(name, seen)):
+            self.hidden[path] = finding
 
 
 def _sha256() -> hashlib._Hash:
@@ -357,19 +379,16 @@ def _mode(facts: Facts) -> int:
     return 0o755 if facts.script or facts.executable else 0o644
 
 
-def _drain(
-    fd: int, chunk: bytes, writer: int | None, also: hashlib._Hash | None, seen: list[bytes] | Large | None
-) -> str:
-    """Hash what is left of a file after its first chunk, in one more way if asked to, write it and look into it."""
-    digest = blake3()
+def _drain(fd: int, chunk: bytes, size: int, sinks: Iterable[Callable[[bytes], object]]) -> str:
+    """Hash a file from its first chunk on, and hand each chunk to whoever wants it.
+
+    A file whose first chunk is all of its `size` is not asked for more.
+    """
+    digest = blake3(chunk)
+    is_whole = len(chunk) == size
     while chunk:
+        for sink in sinks:
+            sink(chunk)
+        chunk = b"" if is_whole else os.read(fd, CHUNK)
         digest.update(chunk)
-        if also:
-            also.update(chunk)
-        if seen is not None:
-            seen.append(chunk)
-        if writer is not None:
-            with _writing():
-                filesystem.write_all(writer, chunk)
-        chunk = os.read(fd, CHUNK)
     return SCHEME + digest.hexdigest()

@@ -191,15 +191,15 @@ class _Builder:
 
 
 def walk(root: Node) -> Iterator[Node]:
-    """Go through a node and all below it."""
-    yield root
-    if isinstance(root, Mapping):
-        for key, value in root.pairs:
-            yield from walk(key)
-            yield from walk(value)
-    elif isinstance(root, Sequence):
-        for item in root.items:
-            yield from walk(item)
+    """Go through a node and all below it, in the order of the text."""
+    left = [root]
+    while left:
+        node = left.pop()
+        yield node
+        if isinstance(node, Mapping):
+            left += (one for pair in reversed(node.pairs) for one in reversed(pair))
+        elif isinstance(node, Sequence):
+            left += reversed(node.items)
 
 
 def plain(text: str) -> Scalar:

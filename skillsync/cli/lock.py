@@ -44,11 +44,12 @@ def run(project: Project, *, check: bool, strict: bool, only: Sequence[str] = ()
     problems = (*said, *found.problems, *resolution.problems)
     if strict:
         problems = tuple(problem.as_error() for problem in problems)
-    content = dump(resolution.lock)
-    if reason := fault(content):
+    # What is equal is written alike; what isn't may be: a lock can be edited by hand.
+    content = b"" if old == resolution.lock else dump(resolution.lock)
+    if content and (reason := fault(content)):
         problems = (*problems, _too_large(reason))
     stopped = any(problem.is_error for problem in problems)
-    stale = old is None or dump(old) != content
+    stale = old is None or (bool(content) and dump(old) != content)
     marked = _marked(project, manifest, old or Lockfile(), resolution) if stale and not stopped else []
     if stale and not stopped and not check:
         filesystem.replace_file(f"{project.root}/{FILE_NAME}", content)

@@ -64,7 +64,7 @@ def is_of(entry: str, about: Identity) -> bool:
 
 def _is_version(text: str, version: str) -> bool:
     try:
-        return version_key(text.replace("_", "-")) == version_key(version)
+        return text == version or version_key(text.replace("_", "-")) == version_key(version)
     except ValueError:
         return False
 
