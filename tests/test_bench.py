@@ -6,7 +6,8 @@ import hashlib
 from typing import TYPE_CHECKING
 
 import pytest
-from bench import layouts
+from bench import layouts, report
+from bench.__main__ import PAGE
 from bench.workload import MIXED, SMALL, growing, packages
 from projects import Project
 
@@ -55,3 +56,11 @@ def test_workloads_with_different_marks_share_no_name() -> None:
 def test_a_workload_can_have_as_many_skills_as_asked(skills: int) -> None:
     found = [skill for one in packages(growing(skills)) for skill in one.skills]
     assert len(set(found)) == skills == growing(skills).all_skills
+
+
+def test_the_tables_of_the_page_can_be_replaced_again_and_again() -> None:
+    once = report.replaced(PAGE.read_text(encoding="utf-8"), "new")
+    assert report.replaced(once, "new") == once
+    assert once.endswith(f"## Measured\n\n{report.BEGIN}\n\nnew\n\n{report.END}\n")
+    with pytest.raises(ValueError, match="there is no"):
+        report.replaced("# How fast it is\n", "new")

@@ -49,7 +49,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--work", default=_MEMORY if os.access(_MEMORY, os.W_OK) else None, help="where the projects are made"
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.write and options.only:
+        parser.error("the page has the tables of all parts: --write and --only don't go together")
+    return options
 
 
 def _tell(text: str) -> None:

@@ -9,24 +9,27 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench import layouts
+from bench.peers import PEERS
 from bench.prepared import Changed
-from bench.timing import Run, distinct, nothing
-from bench.workload import LARGE, SMALL, growing
+from bench.timing import Run, distinct, nothing, once
+from bench.workload import LARGE, MEDIUM, SMALL, growing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from bench.peers import Peer, Tool
     from bench.prepared import Project, Workshop
+    from bench.workload import Size
 
 _FLOORS = f"{os.path.dirname(__file__)}/floors"
+_TOOLS = os.path.abspath(f"{os.path.dirname(__file__)}/../../build/bench")
 _LARGE_FILE = 256  # MiB
 _MEMORY = 80  # MiB
-_GROWTH = (100, 1000, 5000)  # skills
+_GROWTH = (100, 1000, 5000)  # skills; a first sync of twice as many would need a journal larger than is read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,15 @@ class Peak:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lead:
+    """A run of ours, and how many times what it takes another tool has to take."""
+
+    ours: Run
+    theirs: Run
+    budget: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     """What is measured in turn, in so many rounds."""
 
@@ -63,12 +75,15 @@ class Group:
     rows: tuple[Row, ...] = ()
     growths: tuple[Growth, ...] = ()
     peaks: tuple[Peak, ...] = ()
+    leads: tuple[Lead, ...] = ()
+    missing: tuple[str, ...] = ()  # tools that couldn't be installed
 
     @property
     def runs(self) -> list[Run]:
         compared = (run for row in self.rows for run in (row.to, row.run))
         growing = (run for growth in self.growths for run in growth.runs.values())
-        return distinct((*compared, *growing, *(peak.run for peak in self.peaks)))
+        raced = (run for lead in self.leads for run in (lead.ours, lead.theirs))
+        return distinct((*compared, *growing, *raced, *(peak.run for peak in self.peaks)))
 
 
 class _Commands:
@@ -126,20 +141,31 @@ def content(workshop: Workshop) -> Iterator[Group]:
         changed = commands.run("sync", ", one of 1,000 skills changed", Changed(workshop, project))
         lock = commands.noop("lock")
         read = _bare(project, "read and hash", f"{_FLOORS}/hash_files.py", project.installed)
-        into = f"{project.root}/copy"
-        copies = (f"{_FLOORS}/copy_and_hash.py", into, *project.shipped)
-        remove = partial(shutil.rmtree, into, ignore_errors=True)
-        copy = _bare(project, "copy and hash", *copies, prepare=remove)
+        copy, plain = _copies(project)
         rows = (
             Row(run=first, to=copy, budget=1.8),
             Row(run=installed, to=read, budget=2),
             Row(run=changed, to=verify, budget=1.1),
             Row(run=changed, to=installed),
             Row(run=lock, to=read, budget=3.5),
+            Row(run=copy, to=plain),
         )
         peaks = tuple(Peak(run=run) for run in (lock, first, changed, verify, installed))
         yield Group(rounds=5, rows=rows, peaks=peaks)
         workshop.remove(project)
+
+
+def _copies(project: Project) -> tuple[Run, Run]:
+    """Return the runs that copy what the packages ship: a bare interpreter's, which hashes it too, and the system's."""
+    into = f"{project.root}/copy"
+
+    def prepare() -> None:
+        shutil.rmtree(into, ignore_errors=True)
+        os.mkdir(into)
+
+    copy = _bare(project, "copy and hash", f"{_FLOORS}/copy_and_hash.py", into, *project.shipped, prepare=prepare)
+    command = ("cp", "-a", *(f"{directory}/." for directory in project.shipped), into)
+    return copy, replace(copy, name="`cp -a`", command=command)
 
 
 def large_file(workshop: Workshop) -> Iterator[Group]:
@@ -168,4 +194,44 @@ def growth(workshop: Workshop) -> Iterator[Group]:
     yield Group(rounds=3, growths=tuple(growths))
 
 
-GROUPS = {"start": start, "content": content, "large-file": large_file, "list": listing, "growth": growth}
+def others(workshop: Workshop) -> Iterator[Group]:
+    """Yield what other tools take where there is nothing left to do, beside `verify`."""
+    tools = {peer: peer.find(_TOOLS) for peer in PEERS}
+    for name, size in (("small", SMALL), ("medium", MEDIUM)):
+        ours = {layout: workshop.project(name, layout, size) for layout in layouts.LAYOUTS}
+        verify = {layout: _Commands(workshop, project).run("verify") for layout, project in ours.items()}
+        leads = tuple(
+            Lead(
+                ours=verify[peer.layout],
+                theirs=_other(workshop, peer, tool, name, size),
+                budget=peer.slower if size is SMALL else None,
+            )
+            for peer, tool in tools.items()
+            if tool
+        )
+        yield Group(rounds=7, leads=leads, missing=tuple(peer.package for peer, tool in tools.items() if not tool))
+
+
+def _other(workshop: Workshop, peer: Peer, tool: Tool, name: str, size: Size) -> Run:
+    """Return the run of another tool, which has installed everything."""
+    project = workshop.unlocked(f"{name}-{peer.package.replace('/', '-')}", peer.layout, size)
+    peer.manifest(project, size)
+    run = Run(
+        name=f"{peer.package} {tool.version}" + (f" `{peer.command}`" if peer.command else ""),
+        project=f"{peer.layout}, {name}",
+        command=(*tool.command, *peer.command.split()),
+        cwd=project.root,
+        environ=tool.environ,
+    )
+    once(replace(run, command=(*tool.command, *peer.install.split())), workshop.environ)
+    return run
+
+
+GROUPS = {
+    "start": start,
+    "content": content,
+    "large-file": large_file,
+    "list": listing,
+    "growth": growth,
+    "others": others,
+}

@@ -48,10 +48,12 @@ class Workshop:
 
     def project(self, name: str, layout: str, size: Size) -> Project:
         """Make a project of one ecosystem, in sync."""
+        return self._synced(self.unlocked(name, layout, size))
+
+    def unlocked(self, name: str, layout: str, size: Size) -> Project:
+        """Make a project of one ecosystem in which nothing was installed from the packages."""
         root = self._repository(f"{name}-{layout}")
-        return self._synced(
-            Project(name=f"{layout}, {name}", root=root, shipped=_write(root, layout, packages(size), size))
-        )
+        return Project(name=f"{layout}, {name}", root=root, shipped=_write(root, layout, packages(size), size))
 
     def mixed(self) -> Project:
         """Make a project with packages of every ecosystem, in sync."""

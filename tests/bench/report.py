@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bench.cases import Group, Growth, Peak, Row
+    from bench.cases import Group, Growth, Lead, Peak, Row
     from bench.timing import Times
 
 Measured: TypeAlias = "Sequence[tuple[Group, Times]]"
@@ -25,10 +25,18 @@ def tables(measured: Measured) -> str:
     rows = (_row(row, times) for group, times in measured for row in group.rows)
     growths = (line for group, times in measured for growth in group.growths for line in _growth(growth, times))
     peaks = (_peak(peak, times) for group, times in measured for peak in group.peaks)
+    leads = (_lead(lead, times) for group, times in measured for lead in group.leads)
+    missing = dict.fromkeys(name for group, _ in measured for name in group.missing)
+    absent = ((name, "", "can't be installed here", "", "", "", "") for name in missing)
     found = (
         _table("Time", ("work", "project", "takes", "against", "that takes", "ratio", "budget", "met"), rows),
         _table("Growth", ("work", "skills", "takes", "each further skill", "grows by", "budget", "met"), growths),
         _table("Memory", ("work", "project", "at most", "budget", "met"), peaks),
+        _table(
+            "Other tools",
+            ("tool", "project", "takes", "`verify` takes", "times as long", "at least", "met"),
+            (*leads, *absent),
+        ),
     )
     return "\n".join(filter(None, found))
 
@@ -67,6 +75,13 @@ def _growth(growth: Growth, times: Times) -> Iterator[Sequence[str]]:
 def _peak(peak: Peak, times: Times) -> Sequence[str]:
     found = times.peak(peak.run)
     return (peak.run.name, peak.run.project, f"{found:.0f} MiB", f"{peak.budget} MiB", _met(found <= peak.budget))
+
+
+def _lead(lead: Lead, times: Times) -> Sequence[str]:
+    ratio = times.ratio(lead.theirs, lead.ours)
+    judged = ("", "") if lead.budget is None else (f"{lead.budget:g}", _met(ratio >= lead.budget))
+    shown = (_seconds(times.seconds(lead.theirs)), _seconds(times.seconds(lead.ours)), f"{ratio:.2f}")
+    return (lead.theirs.name, lead.theirs.project, *shown, *judged)
 
 
 def _met(met: bool) -> str:  # noqa: FBT001  a word for a truth

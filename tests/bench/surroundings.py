@@ -9,14 +9,12 @@ import os
 import platform
 from pathlib import Path
 
-# What a program may need of the machine, and what tells where its packages come from.
-_KEPT = ("PATH", "LANG", "LC_ALL", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "PIP_", "npm_config_", "NPM_CONFIG_")
+_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR")
 
 
 def environ(home: str) -> dict[str, str]:
     """Return the environment of the programs that are measured, with a home of their own."""
-    kept = {name: text for name, text in os.environ.items() if name.startswith(_KEPT)}
-    return {**kept, "HOME": home}
+    return {**{name: os.environ[name] for name in _KEPT if name in os.environ}, "HOME": home}
 
 
 def machine(work: str) -> str:

@@ -38,6 +38,5 @@ def copy_file(path: str, to: str) -> None:
     digest.digest()
 
 
-os.mkdir(sys.argv[1])
 for root in sys.argv[2:]:
     copy(root, sys.argv[1])
