@@ -112,14 +112,16 @@ class _Commands:
 
 def _bare(project: Project, name: str, *arguments: str, prepare: Callable[[], None] = nothing) -> Run:
     """Return a run of the environment's interpreter."""
-    return Run(name=name, project="", command=(sys.executable, *arguments), cwd=project.root, prepare=prepare)
+    return Run(name=name, project=project.name, command=(sys.executable, *arguments), cwd=project.root, prepare=prepare)
 
 
 def start(workshop: Workshop) -> Iterator[Group]:
     """Yield what a command costs where there is little to do."""
     projects = [workshop.project("small", layout, SMALL) for layout in layouts.LAYOUTS]
     nothing_at_all = _bare(projects[0], "`python -c pass`", "-c", "pass")
-    rows = [Row(run=_Commands(workshop, projects[0]).run("--version"), to=nothing_at_all, budget=2)]
+    rows = [
+        Row(run=replace(_Commands(workshop, projects[0]).run("--version"), project=""), to=nothing_at_all, budget=2)
+    ]
     for project in projects:
         commands = _Commands(workshop, project)
         rows += [

@@ -42,22 +42,21 @@ def tables(measured: Measured) -> str:
 
 
 def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["".join(f"| {' | '.join(row)} |\n") for row in rows]
+    lines = [f"| {' | '.join(row)} |\n" for row in rows]
     rule = "|" + "---|" * len(head)
     return f"### {title}\n\n| {' | '.join(head)} |\n{rule}\n{''.join(lines)}" if lines else ""
 
 
 def _row(row: Row, times: Times) -> Sequence[str]:
     ratio = times.ratio(row.run, row.to)
-    against = row.to.name if row.to.project == row.run.project else f"{row.to.name} {row.to.project}".rstrip()
     judged = ("", "") if row.budget is None else (f"{row.budget:g}", _met(ratio <= row.budget))
-    shown = (_seconds(times.seconds(row.run)), against, _seconds(times.seconds(row.to)), f"{ratio:.2f}")
+    shown = (_seconds(times.seconds(row.run)), row.to.name, _seconds(times.seconds(row.to)), f"{ratio:.2f}")
     return (row.run.name, row.run.project, *shown, *judged)
 
 
 def _growth(growth: Growth, times: Times) -> Iterator[Sequence[str]]:
     """Yield a line for each number of skills: what each skill more than in the line above takes."""
-    taken = {skills: times.seconds(run) for skills, run in growth.runs.items()}
+    taken = {skills: times.fastest(run) for skills, run in growth.runs.items()}
     name = f"`{growth.command}`"
     first = min(taken)
     yield (name, f"{first:,}", _seconds(taken[first]), "", "", "", "")

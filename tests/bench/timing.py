@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 import statistics
 import subprocess
-import tempfile
-import time
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-_MIB = 1024  # of what Linux counts in KiB
+_LAUNCH = os.path.join(os.path.dirname(__file__), "launch.py")
+_KIB = 1024 if sys.platform == "linux" else 1024 * 1024  # of what the system counts, in a MiB
 
 
 def nothing() -> None:
@@ -34,15 +34,11 @@ class Run:
     cwd: str
     environ: Mapping[str, str] = field(default_factory=dict)
     prepare: Callable[[], None] = nothing
-    code: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one run took: seconds, and the MiB that were resident at its peak.
-
-    Linux counts what the parent had when it made the process, too, so the peak is never less than that.
-    """
+    """What one run took: seconds, and the MiB that were resident at its peak."""
 
     seconds: float
     mebibytes: float
@@ -60,6 +56,10 @@ class Times:
     def seconds(self, run: Run) -> float:
         """Return the median."""
         return statistics.median(sample.seconds for sample in self._samples[run])
+
+    def fastest(self, run: Run) -> float:
+        """Return the seconds of the run that was disturbed least: what differences are taken of."""
+        return min(sample.seconds for sample in self._samples[run])
 
     def ratio(self, run: Run, to: Run) -> float:
         """Return the median of how much longer one run took than another of the same round."""
@@ -84,27 +84,29 @@ def measure(runs: Sequence[Run], rounds: int, environ: Mapping[str, str], tell: 
 
 
 def once(run: Run, environ: Mapping[str, str]) -> Sample:
-    """Run a program. Raises RuntimeError if it ends otherwise than it has to."""
+    """Run a program. Raises RuntimeError if it doesn't succeed."""
     run.prepare()
-    with tempfile.TemporaryFile() as said:
-        start = time.perf_counter()
-        child = subprocess.Popen(
-            run.command,
+    ours, theirs = os.pipe()
+    try:
+        done = subprocess.run(
+            (sys.executable, "-I", "-S", _LAUNCH, str(theirs), *run.command),
             cwd=run.cwd,
             env={**environ, **run.environ},
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            pass_fds=(theirs,),
+            check=False,
         )
-        _, status, usage = os.wait4(child.pid, 0)
-        seconds = time.perf_counter() - start
-        child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode != run.code:
-            said.seek(0)
-            text = said.read().decode(errors="replace")
-            message = f"{run.name}: {' '.join(run.command)} in {run.cwd} ended with {child.returncode}:\n{text}"
-            raise RuntimeError(message)
-    return Sample(seconds, usage.ru_maxrss / _MIB)
+        os.close(theirs)
+        code, seconds, kibibytes = os.read(ours, 1000).split() or (b"-1", b"0", b"0")
+    finally:
+        os.close(ours)
+    if int(code):
+        text = done.stdout.decode(errors="replace")
+        message = f"{run.name}: {' '.join(run.command)} in {run.cwd} ended with {int(code)}:\n{text}"
+        raise RuntimeError(message)
+    return Sample(float(seconds), int(kibibytes) / _KIB)
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
