@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _MAX_DEPTH = 64
-MOST_NODES = 100_000  # keys and values that are read; a registry has ten for a skill
+MOST_NODES = 160_000  # keys and values that are read; a registry has ten for a skill
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _NULL_TAG = "tag:yaml.org,2002:null"
 _TEXT_TAG = "tag:yaml.org,2002:str"

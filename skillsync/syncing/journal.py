@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from skillsync.syncing.registry import Registry
 
 FILE_NAME = "journal"
-LIMIT = 3 * 1024 * 1024  # bytes that are read; of 1,000 skills there are 380 KiB: the registry is in it, escaped
+LIMIT = 6 * 1024 * 1024  # bytes that are read; of 1,000 skills there are 380 KiB: the registry is in it, escaped
+_MOST_MARKS = 400_000  # a step has seven
 # The staging directory, and what its entries are named after: what comes, and what was moved aside.
 STAGING = ".skillsync"
 NEW = "new-"
@@ -102,9 +103,11 @@ def settle(step: Step, found: Found) -> Settlement:
 
 def parse(content: bytes) -> Journal:
     """Read a journal's bytes. Raises MalformedError, InvalidError, or NewerError for a format of the future."""
-    try:
-        import json
+    import json
 
+    if reason := fault(content):
+        raise MalformedError(f"it is {reason}")
+    try:
         data = json.loads(decode(content))
     except (ValueError, RecursionError):
         raise MalformedError("it is not JSON") from None
@@ -159,12 +162,13 @@ def _hash(entry: Table, name: str) -> str | None:
 
 def fault(content: bytes) -> str | None:
     """Return why a journal could not be read again, None if it can."""
-    return size_fault(content, LIMIT)
+    crowded = sum(map(content.count, (b",", b"[", b"{"))) > _MOST_MARKS
+    return f"made of more than {_MOST_MARKS} values" if crowded else size_fault(content, LIMIT)
 
 
 def dump(steps: Iterable[Step], to_come: Registry) -> bytes:
     """Return a journal's bytes."""
-    rows = [fields_of(step) for step in steps]
     import json
 
+    rows = [fields_of(step) for step in steps]
     return json.dumps({"version": VERSION, "steps": rows, "registry": registry.dump(to_come).decode()}).encode()

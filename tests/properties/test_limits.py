@@ -18,6 +18,7 @@ from skillsync.schema import MalformedError
 from skillsync.syncing import journal, registry
 from skillsync.syncing.journal import Step
 from skillsync.syncing.registry import Registry, Row
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -57,11 +58,16 @@ def a_lock(count: int, path: str) -> Lockfile:
 @pytest.mark.parametrize(
     ("form", "given", "reason"),
     [
-        (registry, (rows(9_000),), None),
-        (registry, (rows(10_001),), "of more than 100000 keys and values"),
+        (registry, (rows(15_000),), None),
+        (registry, (rows(16_001),), "of more than 160000 keys and values"),
         (registry, (rows(2_000, "p" * 2000),), "larger than 3072 KiB"),
-        (journal, (steps(4_000), rows(4_000)), None),
-        (journal, (steps(20_000), rows(1)), "larger than 3072 KiB"),
+        (journal, (steps(12_000), rows(12_000)), None),
+        (journal, (steps(24_000), rows(12_000)), "larger than 6144 KiB"),
+        (
+            journal,
+            ([replace(step, skill=step.skill + "," * 180) for step in steps(2_300)], rows(1)),
+            "made of more than 400000 values",
+        ),
         (lockfile, (a_lock(50_000, ""),), None),
         (lockfile, (a_lock(2_000, "," * 190),), None),
         (lockfile, (a_lock(2_100, "," * 190),), "made of more than 400000 lines and values"),
