@@ -153,11 +153,6 @@ def loaded(*arguments: str) -> set[str]:
     return set(subprocess.run(command, capture_output=True, text=True, check=True).stderr.split())
 
 
-def test_the_version_costs_no_library() -> None:
-    unused = {"yaml", "rtoml", "tomlkit", "blake3", "json", "subprocess", "skillsync.discovery", "skillsync.filesystem"}
-    assert not loaded("--version") & unused
-
-
 def test_only_a_page_costs_the_library_that_renders_it(tmp_path: Path) -> None:
     project = Project(tmp_path / "app").gem("sus", "1.0.0", "testing")
     diff = ("diff", "--project", str(project.root))

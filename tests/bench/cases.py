@@ -29,7 +29,7 @@ _FLOORS = f"{os.path.dirname(__file__)}/floors"
 _TOOLS = os.path.abspath(f"{os.path.dirname(__file__)}/../../build/bench")
 _LARGE_FILE = 256  # MiB
 _MEMORY = 80  # MiB
-_GROWTH = (100, 1000, 5000)  # skills; a first sync of twice as many would need a journal larger than is read
+_GROWTH = (100, 1000, 10_000)  # skills
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
