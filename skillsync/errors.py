@@ -73,6 +73,7 @@ class Code(Enum):
     MANIFEST_INVALID = "manifest-invalid"
     MANIFEST_EXISTS = "manifest-exists"
     UNSAFE_TARGET = "unsafe-target"
+    FORMER_TARGET = "former-target"
     PATTERN_UNMATCHED = "pattern-unmatched"
     SKILL_NOT_FOUND = "skill-not-found"
     HIDDEN_CHARACTERS = "hidden-characters"

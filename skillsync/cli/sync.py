@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from skillsync.cli.former import former
 from skillsync.cli.project import Project, load_manifest, require_lock, targets
 from skillsync.errors import Code, Problem, SkillsyncError
 from skillsync.locking.changes import Action, Change
@@ -57,6 +58,7 @@ def run(project: Project, *, mode: Mode, force: bool, busy: Callable[[str], None
             made = plan.make(place.name, lock, state, force=force)
             works.append(Work(fd=fd, plan=made, gitignore=_gitignore(fd, place, made, manifest)))
             problems += made.problems
+        problems += former(project, manifest)
         sources, missing = _sources(project, manifest, lock, works)
         problems += missing
         if mode is not Mode.APPLY:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from skillsync.cli.former import former
 from skillsync.cli.project import Project, load_manifest, require_lock, targets
 from skillsync.locking.changes import between
 from skillsync.locking.pins import pinned_by
@@ -60,6 +61,7 @@ def run(project: Project, *, scope: Scope) -> Report:
     if scope is not Scope.PROVIDERS:
         for place in targets(project, manifest):
             _compare_target(place, read_settled(place, lock, project.track), lock, found)
+        found.problems += former(project, manifest)
     blind = bool(lock.skills) and not found.skills
     failed = any(problem.is_error for problem in found.problems)
     ok = not found.drift and not failed and not blind

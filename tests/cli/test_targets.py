@@ -158,6 +158,83 @@ def test_a_target_that_is_a_link_to_another_is_one(fresh: Project, level: str) -
     ]
 
 
+# What was a target once
+
+
+def warned(project: Project, *command: str) -> list[tuple[str, str]]:
+    """Return message and hint of each warning of a command that succeeds."""
+    problems = project.done(*command, "--format", "json").json["problems"]
+    assert {(one["code"], one["severity"], one["path"]) for one in problems} <= {("former-target", "warning", CLAUDE)}
+    return [(one["message"], one["hint"]) for one in problems]
+
+
+@pytest.mark.parametrize("manifest", [TARGETS, LINKING])
+def test_what_is_left_in_a_former_target_is_said_with_how_to_remove_it(fresh: Project, manifest: str) -> None:
+    fresh.manifest(manifest).done("sync")
+    assert warned(fresh, "verify") == []
+    fresh.manifest("version = 1\n")
+    before = fresh.tree
+    message = f"{CLAUDE} is no target any more, and has skills that skillsync installed: tasks, testing"
+    hint = "look whether anybody changed them, then `rm -r {}`; or add it to `targets`"
+    for command in (("sync",), ("sync", "--check"), ("verify",), ("verify", "--scope", "installed")):
+        assert warned(fresh, *command) == [(message, hint.format(CLAUDE))]
+    assert warned(fresh, "verify", "--scope", "providers") == []
+    assert fresh.tree == before
+    fresh.write({f"{CLAUDE}/mine/SKILL.md": "mine\n"})
+    paths = [f"{CLAUDE}/{name}" for name in (".agent-skills.yaml", "tasks", "testing")]
+    assert warned(fresh, "verify") == [(message, hint.format(" ".join(paths)))]
+    subprocess.run(["rm", "-r", *paths], cwd=fresh.root, check=True)
+    assert warned(fresh, "verify") == []
+    assert fresh.installed("testing/SKILL.md").read_text() == skill("testing")
+
+
+def test_lines_of_a_former_target_s_gitignore_that_are_somebody_s_stay(fresh: Project) -> None:
+    fresh.manifest(TARGETS).done("sync")
+    with (fresh.root / CLAUDE / ".gitignore").open("a") as file:
+        file.write("mine\n")
+    ((_, hint),) = warned(fresh.manifest("version = 1\n"), "verify")
+    assert f"`rm -r {CLAUDE}/.agent-skills.yaml {CLAUDE}/tasks" in hint
+
+
+def test_many_skills_of_a_former_target_are_counted(fresh: Project) -> None:
+    fresh.gem("many", "1.0.0", *(f"many-{number}" for number in range(5))).done("lock")
+    fresh.manifest(TARGETS).done("sync")
+    ((message, _),) = warned(fresh.manifest("version = 1\n"), "verify")
+    assert message.endswith("installed: many-0, many-1, many-2, many-3, many-4 and 2 more")
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {f"{CLAUDE}/mine/SKILL.md": "mine\n"},
+        {f"{CLAUDE}/.agent-skills.yaml": "version: 1\nskills:\n  mine:\n    gem: sus\n", f"{CLAUDE}/mine/SKILL.md": ""},
+        {f"{CLAUDE}/.agent-skills.yaml": "version: 1\nskills: {}\n"},
+    ],
+)
+def test_a_directory_without_skills_of_skillsync_s_was_no_target(fresh: Project, files: dict[str, str]) -> None:
+    fresh.manifest("version = 1\n").write(files).done("sync")
+    assert warned(fresh, "verify") == []
+
+
+def test_a_directory_that_is_one_with_a_target_or_lies_outside_is_none_of_its_own(
+    fresh: Project, tmp_path: Path
+) -> None:
+    (fresh.root / ".claude").symlink_to(".agents")
+    (tmp_path / "outside/skills").mkdir(parents=True)
+    (tmp_path / "outside/skills/.agent-skills.yaml").write_text("[")
+    (fresh.root / ".codex").symlink_to(tmp_path / "outside")
+    fresh.manifest("version = 1\n").done("sync")
+    assert warned(fresh, "verify") == []
+
+
+@pytest.mark.parametrize("text", ["[", "version: 2\n"])
+def test_a_registry_that_can_t_be_read_elsewhere_is_said_and_stops_nothing(fresh: Project, text: str) -> None:
+    fresh.manifest("version = 1\n").write({f"{CLAUDE}/.agent-skills.yaml": text})
+    ((message, hint),) = warned(fresh, "sync")
+    assert message.startswith(f"{CLAUDE} is no target, and its registry can't be read")
+    assert hint.endswith(f"or add {CLAUDE} to `targets`")
+
+
 # To links and back
 
 
@@ -202,7 +279,7 @@ def test_a_target_that_is_left_out_of_the_list_keeps_its_links_from_being_taken_
     project.manifest(f'targets = ["{CLAUDE}"]\n')
     before = project.tree
     result = project.run("sync", "--format", "json")
-    assert (result.code, result.codes) == (3, ["modified", "modified"])
+    assert (result.code, result.codes) == (3, ["modified", "modified", "former-target"])
     assert project.tree == before
     project.done("sync", "--force")
     assert not (project.root / CLAUDE / "testing").is_symlink()

@@ -1,0 +1,83 @@
+"""Directories that are no targets any more, and still hold what skillsync installed: agents go on loading it.
+
+Invariants: reads only, and warns only; nobody notes what was a target once, so that only `.NAME/skills` at the root of
+the project is looked at, where agents look; what another tool keeps in such a registry is not called skillsync's.
+"""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
+from skillsync.filesystem import exists, list_directory, listing
+from skillsync.syncing import gitignore, registry
+from skillsync.syncing.registry import Row
+from skillsync.syncing.state import gitignore_text, read_registry
+from skillsync.syncing.target import locate, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillsync.cli.project import Project
+    from skillsync.locking.manifest import Manifest
+    from skillsync.syncing.target import Target
+
+_NAMED = 5  # skills in a message
+
+
+def former(project: Project, manifest: Manifest) -> Iterator[Problem]:
+    """Yield a warning for each directory that is no target and has skills that skillsync installed."""
+    for place in _candidates(project, manifest):
+        try:
+            yield from _about(place)
+        except (SkillsyncError, UnreadableError, OSError):
+            words = (
+                "is no target, and its registry can't be read: nobody can tell whether skillsync installed skills there"
+            )
+            yield _warning(
+                place, words, f"look into it, and remove what is not wanted; or add {place.name} to `targets`"
+            )
+
+
+def _candidates(project: Project, manifest: Manifest) -> Iterator[Target]:
+    """Yield the directories with a registry that are no targets; none that leads out of the project."""
+    names: list[str] = []
+    with suppress(UnreadableError):
+        names += list_directory(project.root) or ()
+    for name in (f"{name}/skills" for name in names if name.startswith(".")):
+        if exists(f"{project.root}/{name}/{registry.FILE_NAME}"):
+            with suppress(SkillsyncError):
+                # What is one with a target, through a link, is that target.
+                known = len(locate(project.root, manifest.targets, outside=project.outside))
+                yield from locate(project.root, (*manifest.targets, name), outside=project.outside)[known:]
+
+
+def _about(place: Target) -> Iterator[Problem]:
+    with opened(place) as fd:
+        entries = listing(fd) if fd is not None else {}
+        rows = read_registry(fd, place).rows if fd is not None else {}
+        ignored = gitignore_text(fd, gitignore.FILE_NAME) if fd is not None else None
+    # A row without a hash is another tool's that keeps the same registry.
+    owned = [name for name, row in sorted(rows.items()) if isinstance(row, Row) and row.hash and name in entries]
+    if not owned:
+        return
+    ours = {*owned, registry.FILE_NAME}
+    if not gitignore.updated(ignored or "", (), enabled=False):
+        ours.add(gitignore.FILE_NAME)
+    paths = [f"{place.name}/{name}" for name in (registry.FILE_NAME, *owned)] if entries.keys() - ours else [place.name]
+    more = f" and {len(owned) - _NAMED} more" if len(owned) > _NAMED else ""
+    words = f"is no target any more, and has skills that skillsync installed: {', '.join(owned[:_NAMED])}{more}"
+    hint = f"look whether anybody changed them, then `{shlex.join(('rm', '-r', *paths))}`; or add it to `targets`"
+    yield _warning(place, words, hint)
+
+
+def _warning(place: Target, words: str, hint: str) -> Problem:
+    return Problem(
+        code=Code.FORMER_TARGET,
+        message=f"{place.name} {words}",
+        hint=hint,
+        severity=Severity.WARNING,
+        path=place.name,
+    )
