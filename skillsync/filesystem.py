@@ -91,8 +91,10 @@ def open_directory(root: str, relative: str = "", *, dir_fd: int | None = None) 
     above = root
     try:
         for part in relative.split("/") if relative else ():
-            with below(above):
+            try:
                 parent, fd = fd, _open_child(part, fd)
+            except OSError as error:
+                raise _named_below(above, error) from error
             os.close(parent)
             above += f"/{part}"
         yield fd
@@ -109,9 +111,12 @@ def below(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        name = error.filename if isinstance(error.filename, str) else ""
-        full = name if name.startswith("/") else f"{path}/{name}".rstrip("/")
-        raise OSError(error.errno, error.strerror, full) from error
+        raise _named_below(path, error) from error
+
+
+def _named_below(path: str, error: OSError) -> OSError:
+    name = error.filename if isinstance(error.filename, str) else ""
+    return OSError(error.errno, error.strerror, name if name.startswith("/") else f"{path}/{name}".rstrip("/"))
 
 
 def _open_child(name: str, dir_fd: int) -> int:

@@ -99,7 +99,7 @@ def _table(rows: Sequence[tuple[str, ...]], width: int | None) -> list[str]:
 
 def _shortened(text: str, room: int) -> str:
     """Return as much of a text as has room, in columns: some characters take two."""
-    if sum(map(_columns, text)) <= room:
+    if (len(text) if text.isascii() else sum(map(_columns, text))) <= room:
         return text
     used = accumulate(map(_columns, text))
     kept = "".join(character for character, columns in zip(text, used, strict=True) if columns < room)

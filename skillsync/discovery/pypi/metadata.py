@@ -39,6 +39,8 @@ def identity(content: bytes) -> Identity:
         key, colon, value = line.partition(":")
         if colon and not key[:1].isspace():
             headers.setdefault(key.lower(), value.strip())
+            if "name" in headers and "version" in headers:
+                break
     for key in ("name", "version"):
         if not headers.get(key):
             raise ValueError(f"it names no {key}")
