@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ from skillsync.values import Value, field
 
 if TYPE_CHECKING:
     import hashlib
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 # Left behind by tools that run what is in a skill: never content, on both sides of every comparison.
 _IGNORED_DIRECTORIES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
@@ -37,7 +36,6 @@ MAX_DEPTH = 32
 MAX_ENTRIES = 10_000
 _STRAYED = "is a link, and does not lead to the file that was installed"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_NOWHERE = nullcontext(None)
 
 
 class Facts(Value):
@@ -112,13 +110,15 @@ class _UnwrittenError(OSError):
     """The system refused something at the other end of a copy."""
 
 
-@contextmanager
-def _writing() -> Iterator[None]:
+class _writing:  # noqa: N801  # a block, as `suppress` is; made by a generator, it takes as long as a small file
     """Tell the copy's errors from those of what is read."""
-    try:
-        yield
-    except OSError as error:
-        raise _UnwrittenError(error.errno, error.strerror) from error
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
+        if isinstance(error, OSError):
+            raise _UnwrittenError(error.errno, error.strerror) from error
 
 
 def snapshot(
@@ -180,23 +180,10 @@ class _Copy:
                 self._fd = os.open(self._name, DIRECTORY, dir_fd=above)
         return self._fd
 
-    @contextmanager
-    def new_file(self, name: str, mode: int) -> Iterator[Callable[[bytes], object]]:
-        """Create a file, and yield what writes to it."""
+    def new_file(self, name: str, mode: int) -> _Writer:
         into = self.open()
         with _writing():
-            fd = filesystem.create_file(name, into, mode)
-
-        def write(chunk: bytes) -> None:
-            with _writing():
-                filesystem.write_all(fd, chunk)
-
-        try:
-            yield write
-        finally:
-            # Some file systems say only now that the disk is full.
-            with _writing():
-                os.close(fd)
+            return _Writer(filesystem.create_file(name, into, mode))
 
     def make_link(self, target: str, name: str) -> None:
         into = self.open()
@@ -205,6 +192,22 @@ class _Copy:
 
     def close(self) -> None:
         if self._fd is not None:
+            os.close(self._fd)
+
+
+class _Writer:
+    """A new file at the other end of a copy."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def write(self, chunk: bytes) -> None:
+        with _writing():
+            filesystem.write_all(self._fd, chunk)
+
+    def close(self) -> None:
+        # Some file systems say only now that the disk is full.
+        with _writing():
             os.close(self._fd)
 
 
@@ -352,10 +355,14 @@ class _Walk:
         if self._search:
             seen = [] if status.st_size <= LIMIT else Large(name, chunk)
             sinks.append(seen.append)
-        with copy.new_file(name, _mode(facts)) if copy else _NOWHERE as write:
-            if write:
-                sinks.append(write)
+        writer = copy.new_file(name, _mode(facts)) if copy else None
+        if writer:
+            sinks.append(writer.write)
+        try:
             entry = File(_drain(opened, chunk, status.st_size, sinks))
+        finally:
+            if writer:
+                writer.close()
         if sha256 and sha256.hexdigest() != recorded:
             self.altered.append(path)
             if stands_in:

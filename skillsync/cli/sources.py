@@ -32,12 +32,14 @@ def find(
     known = {key for key in wanted if key.partition(":")[0] in ECOSYSTEMS}
     read = read_environments(project, manifest, known) if known else []
     answers = {one.ecosystem: one for one in read}
-    packages = [package for one in read if isinstance(one, Environment) for package in one.packages]
+    packages: dict[str, list[Package]] = {}
+    for package in (package for one in read if isinstance(one, Environment) for package in one.packages):
+        packages.setdefault(package.key, []).append(package)
     sources: dict[str, Source] = {}
     problems: list[Problem] = []
     for name in names:
         provider, skill = lock.skills[name]
-        found = list(_places(provider, name, packages, manifest))
+        found = list(_places(provider, name, packages.get(provider.key, ()), manifest))
         # Several only where several versions or variants are installed: the one that was locked, if it is among them.
         equal = [one for one in found if check_source(provider, skill, one) is None] if len(found) > 1 else found
         if found:
@@ -47,9 +49,8 @@ def find(
     return sources, list(dict.fromkeys(problems))
 
 
-def _places(provider: LockedProvider, skill: str, packages: Iterable[Package], manifest: Manifest) -> Iterator[Source]:
+def _places(provider: LockedProvider, skill: str, own: Iterable[Package], manifest: Manifest) -> Iterator[Source]:
     """Yield the directories that may hold the skill, those of the locked version first."""
-    own = [package for package in packages if package.key == provider.key]
     rules = manifest.governing(provider.ecosystem, provider.name)
     path = rules[0].path if len(rules) == 1 else None
     for package in sorted(own, key=lambda package: package.version != provider.version):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import ExitStack, suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
@@ -218,7 +218,7 @@ class _Transaction:
                 content = self._work.gitignore.encode("utf-8", "surrogateescape")
                 filesystem.write_file(NEW + gitignore.FILE_NAME, content, self._staging)
             if self._records:
-                content = registry.dump(self._work.plan.registry)
+                content = self._registry
                 _check_readable(f"{self.place}/{registry.FILE_NAME}", registry.fault(content))
                 filesystem.write_file(NEW + registry.FILE_NAME, content, self._staging)
 
@@ -236,13 +236,17 @@ class _Transaction:
             for change in self._work.plan.changes
             if change.action in _MOVES
         ]
-        content = journal.dump(steps, self._work.plan.registry)
+        content = journal.dump(steps, self._registry)
         _check_readable(f"{self._inside}/{journal.FILE_NAME}", journal.fault(content))
         with below(self._inside):
             filesystem.write_file(NEW + journal.FILE_NAME, content, self._staging)
             filesystem.rename(NEW + journal.FILE_NAME, journal.FILE_NAME, from_fd=self._staging, to_fd=self._staging)
             filesystem.flush(self._staging)
             filesystem.flush(self._fd)
+
+    @cached_property
+    def _registry(self) -> bytes:
+        return registry.dump(self._work.plan.registry)
 
     @property
     def _records(self) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillsync.schema import InvalidError, MalformedError, NewerError
-from skillsync.syncing import journal
+from skillsync.syncing import journal, registry
 from skillsync.syncing.journal import Found, Ownership, Settlement, Step, settle
 from skillsync.values import replace
 
@@ -89,7 +89,7 @@ steps = st.builds(
 
 @given(st.lists(steps, unique_by=lambda step: step.skill, max_size=4).map(tuple), strategies.registries)
 def test_a_journal_is_read_as_it_was_written(found: tuple[Step, ...], to_come: Registry) -> None:
-    assert journal.parse(journal.dump(found, to_come)) == journal.Journal(steps=found, registry=to_come)
+    assert journal.parse(journal.dump(found, registry.dump(to_come))) == journal.Journal(steps=found, registry=to_come)
 
 
 def document(**changes: object) -> bytes:

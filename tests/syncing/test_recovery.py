@@ -51,7 +51,7 @@ pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 def plant(setup: Installation, steps: Iterable[Step], rows: dict[str, Row] | None = None, **pieces: Piece) -> None:
     """Leave a journal, and other entries of the staging directory, as a run that was not done could have."""
     lay(setup.installed, {f"{STAGING}/new-{registry.FILE_NAME}": "---\n"})
-    text = journal.dump(steps, Registry(rows=rows or {})).decode()
+    text = journal.dump(steps, registry.dump(Registry(rows=rows or {}))).decode()
     lay(setup.installed, {f"{STAGING}/{journal.FILE_NAME}": text})
     lay(setup.installed, {f"{STAGING}/{name}": piece for name, piece in pieces.items()})
 
@@ -552,7 +552,7 @@ def project(tmp_path: Path) -> Project:
     found = Project(tmp_path).gem("sus", "1.0.0", "testing")
     found.done("lock")
     found.done("sync")
-    return found.write({f"{SKILLS}/{STAGING}/journal": journal.dump([], Registry())})
+    return found.write({f"{SKILLS}/{STAGING}/journal": journal.dump([], registry.dump(Registry()))})
 
 
 def test_an_interrupted_run_is_reported_and_not_repaired(project: Project) -> None:

@@ -14,7 +14,7 @@ from skillsync.hashing import parents
 from skillsync.values import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
 
@@ -67,7 +67,7 @@ def _owners(claims: Sequence[Claim]) -> dict[str, set[int]]:
     listed: dict[str, set[int]] = {}
     found: dict[str, set[int]] = {}
     for number, claim in enumerate(claims):
-        for directory in skills.intersection(directory for path in claim.files for directory in parents(path)):
+        for directory in skills & _directories(claim.files):
             listed.setdefault(directory, set()).add(number)
         for child in claim.children:
             found.setdefault(child, set()).add(number)
@@ -77,13 +77,28 @@ def _owners(claims: Sequence[Claim]) -> dict[str, set[int]]:
 def _record(claim: Claim, own: AbstractSet[str], shared: Mapping[str, tuple[int, ...]]) -> Record:
     """Keep of a claim what is in the distribution's own skills, or loose in its places."""
     places = frozenset(claim.places)
+    kept: dict[str, bool] = {}  # by directory, of which there are fewer than files
     files: dict[str, str] = {}
     for path, said in claim.files.items():
-        above = parents(path)
-        place = next((index for index, directory in enumerate(above) if directory in places), None)
-        # In a place, what is around it tells nothing of the skill.
-        inner = above if place is None else above[place + 1 :]
-        if (place is not None or not own.isdisjoint(above)) and shared.keys().isdisjoint(inner):
+        directory = path.rpartition("/")[0]
+        if directory not in kept:
+            kept[directory] = _is_kept(parents(path), places, own, shared)
+        if kept[directory]:
             files[path] = sha256(said)
-    directories = {directory for path in files for directory in parents(path)} | (claim.children & own)
-    return Record(files=files, directories=frozenset(directories))
+    return Record(files=files, directories=_directories(files) | (claim.children & own))
+
+
+def _is_kept(
+    above: Sequence[str], places: AbstractSet[str], own: AbstractSet[str], shared: Mapping[str, tuple[int, ...]]
+) -> bool:
+    """Whether what lies in these directories is in a skill of its own, or loose in a place."""
+    place = next((index for index, directory in enumerate(above) if directory in places), None)
+    # In a place, what is around it tells nothing of the skill.
+    inner = above if place is None else above[place + 1 :]
+    return (place is not None or not own.isdisjoint(above)) and shared.keys().isdisjoint(inner)
+
+
+def _directories(files: Iterable[str]) -> frozenset[str]:
+    """Return the directories above some paths."""
+    innermost = {path.rpartition("/")[0] for path in files}
+    return frozenset(above for directory in innermost for above in parents(f"{directory}/"))
