@@ -116,6 +116,8 @@ def _without_doubt(variants: tuple[Package, ...]) -> tuple[Package, ...]:
 
 
 def _highest(packages: list[Package], ecosystem: Ecosystem) -> tuple[Package, ...]:
+    if len({package.version for package in packages}) == 1:
+        return tuple(packages)
     key = {package.version: ecosystem.version_key(package.version) for package in packages}
     top = max(key.values())  # type: ignore[type-var]  # keys of one ecosystem compare with each other
     # Two spellings can be one version: 1.0 and 1.0.0.

@@ -109,7 +109,11 @@ def _ecosystem_fault(text: str) -> str | None:
 def _skill(entry: Table) -> LockedSkill:
     entry.only(("name", "hash", "files"))
     files = entry.table("files")
-    tree = {path: _file(files, path) for path in files.data}
+    tree: Tree = {}
+    for path, value in files.data.items():
+        # Nearly all are files of a hash; what is anything else is looked at closely.
+        is_plain = isinstance(value, str) and not (hash_fault(value) or path_fault(path))
+        tree[path] = File(value) if is_plain else _file(files, path)
     if not isinstance(tree.get(SKILL_FILE), File):
         # Else a directory with nothing in it would be a skill, and verify as one.
         raise InvalidError(files.path, f"has no file {SKILL_FILE}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import binascii
 import csv
 import re
-from base64 import urlsafe_b64decode
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -63,7 +62,7 @@ def sha256(text: str) -> str:
     if digest == text:
         return ""
     try:
-        found = urlsafe_b64decode(digest + "=" * (-len(digest) % 4))
+        found = binascii.a2b_base64(digest.replace("-", "+").replace("_", "/") + "=" * (-len(digest) % 4))
     except (binascii.Error, ValueError):
         return ""
     return found.hex() if len(found) == _SHA256_SIZE else ""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # As the core metadata's `Name` has it, in any case.
 _NAME = "[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+# Most versions are these numbers alone, and have no other spelling.
+_NORMAL = r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*))*"
 # An installed distribution is a directory NAME-VERSION.dist-info: neither can be longer than a file's name.
 _LONGEST = 255
 _OPERATORS = "==, !=, <=, >=, <, >, ~= or === with a version after it"
@@ -35,7 +37,7 @@ def valid_name(name: str) -> str:
 
 def normal_version(text: str) -> str:
     """Return the one spelling of a version. Raises ValueError for what is none."""
-    return str(version_key(text))
+    return text if len(text) <= _LONGEST and re.fullmatch(_NORMAL, text) else str(version_key(text))
 
 
 def version_key(version: str) -> Version:

@@ -5,6 +5,7 @@ import contextlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.version import Version
 
 from skillsync.discovery.pypi.versions import canonical, normal_version, requirement, valid_name, version_key
 
@@ -83,3 +84,8 @@ def test_no_text_does_harm(text: str) -> None:
     for function in (valid_name, normal_version, requirement):
         with contextlib.suppress(ValueError):
             function(text)
+
+
+@given(st.from_regex(r"v?[0-9]{1,3}(\.[0-9]{1,3}){0,3}(\.?(rc|a|dev|post)[0-9]?)?", fullmatch=True))
+def test_a_version_has_the_spelling_that_packaging_gives_it(text: str) -> None:
+    assert normal_version(text) == str(Version(text))
