@@ -233,18 +233,19 @@ class _Walk:
         self.at = prefix
         seen: dict[str, str] = {}
         with os.scandir(fd) as entries:
-            found = [entry for entry in entries if self._is_wanted(entry, prefix)]
-        for entry in sorted(found, key=lambda entry: entry.name):
-            path = self.at = prefix + entry.name
-            twin = seen.setdefault(folded(entry.name), entry.name)
-            if twin != entry.name:
+            found = [(entry.name, entry) for entry in entries if self._is_wanted(entry, prefix)]
+        found.sort()
+        for name, entry in found:
+            path = self.at = prefix + name
+            twin = seen.setdefault(folded(name), name)
+            if twin != name:
                 self._fault(path, f"has the same name as `{twin}` where case and accents' forms don't count")
             if entry.is_file(follow_symlinks=False):
-                self._file(fd, entry.name, path, copy)
+                self._file(fd, name, path, copy)
             elif entry.is_dir(follow_symlinks=False):
-                self._descend(fd, entry.name, path, copy, depth)
+                self._descend(fd, name, path, copy, depth)
             elif entry.is_symlink():
-                self._link(fd, entry.name, path, copy)
+                self._link(fd, name, path, copy)
             else:
                 self._fault(path, "is neither a file nor a directory")
 
@@ -341,25 +342,20 @@ class _Walk:
     def _content(self, opened: int, status: os.stat_result, path: str, copy: _Copy | None, *, stands_in: bool) -> None:
         """Hash an open file, and copy and compare it and look into it in the same read, as far as that is wanted."""
         name, recorded = path.rpartition("/")[2], self._recorded.get(path)
-        chunk = os.read(opened, CHUNK)
-        facts = Facts(
-            size=status.st_size,
-            executable=bool(status.st_mode & stat.S_IXUSR),
-            script=chunk.startswith(b"#!"),
-        )
-        sinks: list[Callable[[bytes], object]] = []
+        size = status.st_size
+        # One more than there is to be: so that all of a small file is known to be all.
+        chunk = os.read(opened, min(size + 1, CHUNK))
+        facts = Facts(size=size, executable=bool(status.st_mode & stat.S_IXUSR), script=chunk.startswith(b"#!"))
         sha256 = _sha256() if recorded else None
-        if sha256:
-            sinks.append(sha256.update)
         seen: list[bytes] | Large | None = None
         if self._search:
-            seen = [] if status.st_size <= LIMIT else Large(name, chunk)
-            sinks.append(seen.append)
+            seen = [] if size <= LIMIT else Large(name, chunk)
         writer = copy.new_file(name, _mode(facts)) if copy else None
-        if writer:
-            sinks.append(writer.write)
+        sinks = [
+            one for one in (sha256 and sha256.update, seen is not None and seen.append, writer and writer.write) if one
+        ]
         try:
-            entry = File(_drain(opened, chunk, status.st_size, sinks))
+            entry = File(_drain(opened, chunk, size, sinks))
         finally:
             if writer:
                 writer.close()
