@@ -260,6 +260,17 @@ def exists(path: str) -> bool:
     return os.path.lexists(path)
 
 
+def is_absent(path: str) -> bool:
+    """Whether nothing is there for sure; what can't be told, who opens it will be told."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
 def make_directory(name: str, dir_fd: int | None = None, mode: int = 0o777) -> None:
     """Make one directory, of the given mode less the umask."""
     os.mkdir(name, mode, dir_fd=dir_fd)

@@ -208,6 +208,14 @@ def test_what_exists_may_lead_to_nothing(root: Path) -> None:
     assert not filesystem.exists(f"{root}/nothing")
 
 
+def test_absent_is_what_is_not_there_and_nothing_else(root: Path) -> None:
+    lay(root, {"link": Link("nothing"), "file": ""})
+    assert filesystem.is_absent(f"{root}/nothing")
+    assert filesystem.is_absent(f"{root}/nothing/below")
+    assert not filesystem.is_absent(f"{root}/link")
+    assert not filesystem.is_absent(f"{root}/file/below")
+
+
 def test_directories_are_listed_sorted_and_an_absent_one_is_none(root: Path) -> None:
     lay(root, {"b": "", "a": "", "l": Link(".")})
     assert filesystem.list_directory(str(root)) == ["a", "b", "l"]

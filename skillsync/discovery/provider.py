@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from skillsync.discovery.skill import READ_SIZE, about, parse
 from skillsync.errors import Code, Problem, Severity, UnreadableError
-from skillsync.filesystem import Kind, is_utf8, listing, open_directory, read_start, shown
+from skillsync.filesystem import Kind, is_absent, is_utf8, listing, open_directory, read_start, shown
 from skillsync.hashing import SKILL_FILE, File
 from skillsync.snapshot import Snapshot, snapshot
 from skillsync.values import Value, replace
@@ -67,6 +67,10 @@ def look(package: Package, places: tuple[str, ...]) -> Provider:
     ignored: list[Ignored] = []
     problems: list[Problem] = [*package.problems]
     for place in places:
+        # Most packages have no skills, which is told sooner than by an error. What is behind a link is no absence.
+        if is_absent(f"{package.root}/{place.partition('/')[0]}"):
+            ignored += _gone(package, place, ())
+            continue
         try:
             with open_directory(package.root, place) as fd:
                 found.append(place)

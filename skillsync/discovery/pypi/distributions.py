@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from skillsync.discovery.pypi import metadata, record
 from skillsync.errors import UnreadableError
-from skillsync.filesystem import Kind, listing, open_directory, read_file, read_start
+from skillsync.filesystem import Kind, is_absent, listing, open_directory, read_file, read_start
 from skillsync.values import Value
 
 if TYPE_CHECKING:
@@ -140,6 +140,8 @@ def children(site: str, places: tuple[str, ...]) -> frozenset[str]:
     """Return what is in the skills directories that exist, by path relative to the site."""
     found: set[str] = set()
     for place in places:
+        if is_absent(f"{site}/{place}"):
+            continue
         try:
             with open_directory(site, place) as fd:
                 found.update(f"{place}/{name}" for name in listing(fd))
