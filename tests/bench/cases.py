@@ -29,6 +29,8 @@ _FLOORS = f"{os.path.dirname(__file__)}/floors"
 _TOOLS = os.path.abspath(f"{os.path.dirname(__file__)}/../../build/bench")
 _LARGE_FILE = 256  # MiB
 _MEMORY = 80  # MiB
+# Which a command needs that takes arguments and reads a lock, a registry and files.
+_LIBRARIES = "import argparse, blake3, rtoml, yaml"
 _GROWTH = (100, 1000, 10_000)  # skills
 
 
@@ -120,7 +122,8 @@ def start(workshop: Workshop) -> Iterator[Group]:
     projects = [workshop.project("small", layout, SMALL) for layout in layouts.LAYOUTS]
     nothing_at_all = _bare(projects[0], "`python -c pass`", "-c", "pass")
     rows = [
-        Row(run=replace(_Commands(workshop, projects[0]).run("--version"), project=""), to=nothing_at_all, budget=2)
+        Row(run=replace(_Commands(workshop, projects[0]).run("--version"), project=""), to=nothing_at_all, budget=2),
+        Row(run=replace(_bare(projects[0], "load the libraries", "-c", _LIBRARIES), project=""), to=nothing_at_all),
     ]
     for project in projects:
         commands = _Commands(workshop, project)
