@@ -196,6 +196,7 @@ def _run(given: Sequence[str], form: str) -> int:
     command, root = options.command, None
     try:
         _check_encoding()
+        _load(form)
         from skillsync.cli.project import Project, find
 
         root = find(options.project)
@@ -233,6 +234,14 @@ def _check_encoding() -> None:
     if encoding != "utf-8":
         message = f"this system's file names are taken for {encoding} here, and skillsync reads UTF-8"
         raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="set PYTHONUTF8=1, or a UTF-8 locale"))
+
+
+def _load(form: str) -> None:
+    """Load what a report is printed by while there is memory: it is to say so where there is none left."""
+    from importlib import import_module
+
+    import_module("skillsync.rendering.terminal")
+    import_module("json" if form == "json" else f"skillsync.rendering.{'report' if form == 'text' else form}")
 
 
 def _rendered(found: Report, form: str, root: str | None) -> str:

@@ -105,6 +105,13 @@ def test_the_names_are_those_of_the_project_that_is_named(project: Project, shel
     assert completed(shell, "skillsync allow --project nowhere ", project.root) == set()
 
 
+def test_a_project_that_is_named_twice_is_the_last(project: Project) -> None:
+    asked = ("completion", "--names", "providers", "allow")
+    for words in (("--project=nowhere", "--project", "."), ("--project", "nowhere", f"--project={project.root}")):
+        assert project.done(*asked, *words).out == "gem:bake\ngem:sus\n"
+    assert project.done(*asked, "--project=nowhere").out == ""
+
+
 @pytest.mark.parametrize("asked", [(), ("files",), ("skills", "show", "--project")])
 def test_what_no_script_asks_for_has_no_names_or_all(project: Project, asked: tuple[str, ...]) -> None:
     out = project.done("completion", "--names", *asked).out

@@ -257,6 +257,15 @@ def test_closed_streams_do_no_harm(project: Project, redirection: str) -> None:
     assert result.stderr == b""
 
 
+@pytest.mark.parametrize("asked", ["--help", "--version"])
+def test_help_that_nobody_can_see_is_no_error(monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    with pytest.raises(SystemExit) as ended:
+        command_line.main([asked])
+    assert ended.value.code == 0
+
+
 def test_what_the_terminal_cannot_show_is_shown_by_number(project: Project) -> None:
     project.change("sus", {"skills/testing/SKILL.md": projects.skill("testing").replace("About", "Über €")})
     result = project.process("list", environ={"PYTHONIOENCODING": "ascii"})
