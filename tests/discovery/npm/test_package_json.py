@@ -29,7 +29,7 @@ def test_a_package_says_who_it_is(content: bytes, found: Identity) -> None:
     [
         (b"", "it is empty", None),
         (b"{", "it is not JSON: Expecting property name enclosed in double quotes", 1),
-        (b'{\n"a": 1,\n}', "it is not JSON: Expecting property name enclosed in double quotes", 3),
+        (b'{\n"a": 1,\n1}', "it is not JSON: Expecting property name enclosed in double quotes", 3),
         (b'{\n<<<<<<< ours\n"a": 1}', "it has merge conflict markers", 2),
         (b"\xff\xfe{\0}\0", "it is not UTF-8", 1),
         (b"[]", "it is not a JSON object", None),
