@@ -269,9 +269,8 @@ def _print(found: Report, form: str, root: str | None, *, quiet: bool, verbose: 
     lines = [*(() if quiet else found.lines), *found.findings, *(found.details if verbose else ())]
     if found.palette and terminal.has_colour(sys.stdout, os.environ):
         lines = [terminal.painted(line, found.palette) for line in lines]
-    if not (found.is_long and terminal.paged(lines, os.environ)):
-        for line in lines:
-            print(line)
+    if lines and not (found.is_long and terminal.paged(lines, os.environ)):
+        print("\n".join(lines))  # at once: a first sync of many skills has thousands
     _flush()
     in_colour = bool(found.problems) and terminal.has_colour(sys.stderr, os.environ)
     for problem in found.problems:
