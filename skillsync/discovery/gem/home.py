@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-import shutil
-import subprocess
 from bisect import bisect_left
 from functools import cached_property
 from itertools import takewhile
@@ -51,6 +49,9 @@ class Ruby:
 
     @cached_property
     def _answer(self) -> tuple[str, ...]:
+        import shutil
+        import subprocess
+
         ruby = shutil.which("ruby", path=self._environ.get("PATH", ""))
         if ruby is None or not ruby.startswith("/"):
             return ()
