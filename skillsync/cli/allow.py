@@ -98,6 +98,7 @@ def run(project: Project, wish: Wish) -> Report:
         lines=[
             *_about_start(wish, state),
             *(report.printable(_line(*change)) for change in changes),
+            *(_in_vain(wish, named, manifest) if written != content else ()),
             *([f"wrote {FILE_NAME}; run `skillsync lock`"] if written != content else _unchanged(wish, named, after)),
         ],
         data={
@@ -294,6 +295,15 @@ def _line(key: str, before: Terms | None, after: Terms | None) -> str:
     if before is None or after is None:
         return f"{'-' if before else '+'} {key} = {(before or after or Terms()).text}"
     return f"~ {key} = {before.text} -> {after.text}"
+
+
+def _in_vain(wish: Wish, named: Sequence[Named], before: Manifest) -> Iterator[str]:
+    """Say of which providers the skills that were named were let in before, with all others."""
+    for one in named if wish.allow and wish.skills else ():
+        rules = before.governing(one.ecosystem, one.name)
+        if rules and rules[0].skills is None and all(map(rules[0].admits, wish.skills)):
+            first = typed("deny", one.key)
+            yield report.printable(f"every skill of {one.key} was admitted before; for some alone, run {first} first")
 
 
 def _unchanged(wish: Wish, named: Sequence[Named], manifest: Manifest) -> Iterator[str]:

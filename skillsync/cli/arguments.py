@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from skillsync import NAME_AND_VERSION
 from skillsync.cli.examples import TOPICS, epilog
-from skillsync.errors import Code, Problem, SkillsyncError
+from skillsync.errors import Code, Problem, SkillsyncError, did_you_mean
+from skillsync.schema import suggestion
 from skillsync.values import Value
 
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     """
     if given and given[0] in COMMANDS:
         return command(given[0]).parse_args(given[1:])
+    if given and not given[0].startswith("-"):
+        near = suggestion(given[0], COMMANDS)
+        hint = (near and did_you_mean([near])) or "see `skillsync --help`"
+        raise SkillsyncError(Problem(code=Code.USAGE, message=f"there is no command `{given[0]}`", hint=hint))
     return program().parse_args(given)
 
 

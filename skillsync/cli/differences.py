@@ -45,7 +45,7 @@ def before_lock(project: Project, manifest: Manifest, old: Lockfile, resolution:
         copies.setdefault(name, []).append(copy)
     return [
         difference(change, _tree(old, change.skill), _tree(resolution.lock, change.skill), copies.get(change.skill, ()))
-        for change in changes
+        for change in project.track(changes, "comparing with the lock")
     ]
 
 

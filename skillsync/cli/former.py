@@ -6,6 +6,7 @@ the project is looked at, where agents look; what another tool keeps in such a r
 
 from __future__ import annotations
 
+import os
 import shlex
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -63,13 +64,18 @@ def _about(place: Target) -> Iterator[Problem]:
     owned = [name for name, row in sorted(rows.items()) if isinstance(row, Row) and row.hash and name in entries]
     if not owned:
         return
-    ours = {*owned, registry.FILE_NAME}
-    if not gitignore.updated(ignored or "", (), enabled=False):
-        ours.add(gitignore.FILE_NAME)
-    paths = [f"{place.name}/{name}" for name in (registry.FILE_NAME, *owned)] if entries.keys() - ours else [place.name]
+    ours = [registry.FILE_NAME, *owned]
+    rest = gitignore.updated(ignored or "", (), enabled=False)
+    if ignored is not None and not rest:
+        ours.append(gitignore.FILE_NAME)
+    paths = [f"{place.real}/{name}" for name in ours] if entries.keys() - set(ours) else [place.real]
+    # A person may be anywhere: what is removed is named from there.
+    command = shlex.join(("rm", "-r", *map(os.path.relpath, paths)))
+    if rest and rest != ignored:
+        command += f"` and take its block out of `{os.path.relpath(f'{place.real}/{gitignore.FILE_NAME}')}"
     more = f" and {len(owned) - _NAMED} more" if len(owned) > _NAMED else ""
     words = f"is no target any more, and has skills that skillsync installed: {', '.join(owned[:_NAMED])}{more}"
-    hint = f"look whether anybody changed them, then `{shlex.join(('rm', '-r', *paths))}`; or add it to `targets`"
+    hint = f"look whether anybody changed them, then `{command}`; or add it to `targets`"
     yield _warning(place, words, hint)
 
 

@@ -67,7 +67,8 @@ def _bare(name: str, command: str, known: Pinned) -> Named:
         message = f"`{name}` can be {' or '.join(found)}"
         raise _refusal(Code.USAGE, message, _did_you_mean(command, found))
     if is_pattern(name):
-        example = typed(*command.split(), f"{next(iter(ECOSYSTEMS))}:{name}")
+        used = next((key.partition(":")[0] for key in known), next(iter(ECOSYSTEMS)))
+        example = typed(*command.split(), f"{'npm' if name.startswith('@') else used}:{name}")
         message = f"`{name}` doesn't say in which ecosystem"
         raise _refusal(Code.USAGE, message, f"write {example}, for example")
     if owners := [key for key, skills in known.items() if name in skills]:

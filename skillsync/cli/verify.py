@@ -132,7 +132,9 @@ def _compare_providers(project: Project, manifest: Manifest, lock: Lockfile, fou
     if not any(problem.is_error for problem in problems):
         changes = between(lock, resolution.lock)
         found.compared += [(None, skill) for skill in lock.skills]
-        found.drift += [(None, DriftRow(kind=Drift.STALE_LOCK, skill=change.skill)) for change in changes]
+        for change in changes:
+            note = report.SAME_VERSION if change.is_silent else ""
+            found.drift.append((None, DriftRow(kind=Drift.STALE_LOCK, skill=change.skill, note=note)))
         if not resolution.lock.skills:
             found.lines.append(nothing(survey, resolution))
 
@@ -147,5 +149,7 @@ def _summary(found: _Findings, lock: Lockfile, scope: Scope, *, ok: bool) -> str
         return f"ok: {checked}" if lock.skills else f"ok: the lock has no skills; {checked}"
     if not found.drift:
         return f"failed: {checked}"
-    cure = report.cure([row for _, row in found.drift])
-    return f"drift: {report.counted(len(found.drift), 'difference')}; {checked}; {cure}"
+    said = f"drift: {report.counted(len(found.drift), 'difference')}; {checked}"
+    # Where something is wrong besides, its own command comes first.
+    failed = any(problem.is_error for problem in found.problems)
+    return said if failed else f"{said}; {report.cure([row for _, row in found.drift])}"

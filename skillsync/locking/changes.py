@@ -65,6 +65,11 @@ class Change(Value):
     lost: tuple[str, ...] = ()
     link: str | None = None
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether the content changed while the version did not."""
+        return self.action is Action.UPDATE and self.files != FileChanges() and not self.previous_version
+
 
 def compare(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> FileChanges:
     """Compare two trees file by file."""

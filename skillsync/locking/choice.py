@@ -137,13 +137,15 @@ def _not_installed(manifest: Manifest, environment: Environment, installed: Iter
 
 def missing_provider(key: str, needed_by: str, install: str) -> Problem:
     """Say that a package is needed and not installed; `install` is the command that installs it."""
+    is_named = FILE_NAME in needed_by
     hint = f"run `{install}`, or "
-    hint += typed("deny", key) if FILE_NAME in needed_by else "take the name out"
+    hint += typed("deny", key) if is_named else "take the name out"
     return Problem(
         code=Code.MISSING_PROVIDER,
         message=f"{key} is not installed, and {needed_by} names it",
         hint=hint,
         provider=key,
+        path=FILE_NAME if is_named else None,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from skillsync.errors import ExitCode, Problem, exit_code, typed
-from skillsync.locking.changes import Action, Change, FileChanges
+from skillsync.locking.changes import Action, Change
 from skillsync.schema import is_visible
 from skillsync.syncing.plan import Drift
 from skillsync.values import Value, field
@@ -240,13 +240,16 @@ def change_lines(change: Change, marks: Sequence[Mark] = (), *, target: str = ""
         yield printable(f"    - {path}, which skillsync did not write")
 
 
+SAME_VERSION = "the same version with other content"
+
+
 def change_line(change: Change, *, target: str = "") -> str:
     """Return what is done to a skill, and whose it is."""
     owner = f"{change.provider} {change.version}" if change.version else change.provider
     if change.previous_version:
         owner = f"{change.provider} {change.previous_version} -> {change.version}"
-    if change.action is Action.UPDATE and not target and change.files != FileChanges() and not change.previous_version:
-        owner += ", the same version with other content"
+    if not target and change.is_silent:
+        owner += f", {SAME_VERSION}"
     if change.previous:
         owner += f", so far {change.previous}'s"
     if change.link is not None:

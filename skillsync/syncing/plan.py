@@ -384,7 +384,8 @@ class _Facts(Value):
             return message, f"rename `{self.disk.name}`, or {self._exclusion}"
         message = f"{path} is {self._what} that skillsync did not write"
         return message, (
-            f"move it away, or {self._exclusion}; if skillsync wrote it and its registry was lost: rm -r '{path}'"
+            f"move it away, or {self._exclusion}; if skillsync wrote it and its registry was lost, "
+            f"run in the project's root: rm -r '{path}'"
         )
 
     def _foreign_owner(self, path: str) -> tuple[str, str]:

@@ -130,6 +130,19 @@ def test_a_pattern_is_allowed_and_denied_with_what_it_stands_for(project: Projec
     assert (project.locked, entries(project)) == ([], ["[providers.gem]", "# why", "# the others"])
 
 
+def test_a_skill_beside_all_that_are_admitted_lets_nothing_in_and_that_is_said(project: Project) -> None:
+    project.manifest('[providers.gem]\nsus = "*"\n')
+    result = project.done("allow", "gem:sus", "--skill", "testing", "--version", "~> 1.0")
+    said = "every skill of gem:sus was admitted before; for some alone, run `skillsync deny gem:sus` first"
+    assert said in result.out.splitlines()
+    project.done("deny", "gem:sus", "--skill", "mocking")
+    assert said not in project.done("allow", "gem:sus", "--skill", "mocking").out
+    project.done("deny", "gem:sus")
+    project.done("allow", "gem:sus", "--skill", "testing")
+    project.done("lock")
+    assert project.locked == ["sus 1.0.0 testing"]
+
+
 def test_a_skill_of_what_is_kept_out_is_left_out_already(project: Project) -> None:
     project.manifest("[providers.gem]\nsus = { skills = [] }\n")
     result = project.done("deny", "gem:sus", "--skill", "testing")

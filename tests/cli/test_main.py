@@ -214,6 +214,15 @@ def test_a_failure_of_the_system_has_its_exit_code_and_json(project: Project, mo
     assert text.err.startswith(f"error[io]: {LOCK}: No space left on device\n")
 
 
+@pytest.mark.parametrize(
+    ("typed", "hint"), [("synk", "did you mean `skillsync sync`?"), ("x" * 300, "see `skillsync --help`")]
+)
+def test_a_command_that_there_is_not_is_answered_with_the_nearest(project: Project, typed: str, hint: str) -> None:
+    result = project.run(typed)
+    assert result.code == 2
+    assert result.err == f"error[usage]: there is no command `{typed}`\n  hint: {hint}\n"
+
+
 # Streams that are not there, and people who stop it
 
 PRINTING = pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import io
 import os
 import shutil
 import subprocess
@@ -14,6 +16,8 @@ import pytest
 from builders import Meddled
 from projects import SKILLS, Project, in_sync, skill
 from tools import need
+
+from skillsync.cli import main as command_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,7 +185,7 @@ def test_what_is_left_in_a_former_target_is_said_with_how_to_remove_it(fresh: Pr
     assert warned(fresh, "verify", "--scope", "providers") == []
     assert fresh.tree == before
     fresh.write({f"{CLAUDE}/mine/SKILL.md": "mine\n"})
-    paths = [f"{CLAUDE}/{name}" for name in (".agent-skills.yaml", "tasks", "testing")]
+    paths = [f"{CLAUDE}/{name}" for name in (".agent-skills.yaml", "tasks", "testing", ".gitignore")]
     assert warned(fresh, "verify") == [(message, hint.format(" ".join(paths)))]
     subprocess.run(["rm", "-r", *paths], cwd=fresh.root, check=True)
     assert warned(fresh, "verify") == []
@@ -193,7 +197,19 @@ def test_lines_of_a_former_target_s_gitignore_that_are_somebody_s_stay(fresh: Pr
     with (fresh.root / CLAUDE / ".gitignore").open("a") as file:
         file.write("mine\n")
     ((_, hint),) = warned(fresh.manifest("version = 1\n"), "verify")
-    assert f"`rm -r {CLAUDE}/.agent-skills.yaml {CLAUDE}/tasks" in hint
+    paths = " ".join(f"{CLAUDE}/{name}" for name in (".agent-skills.yaml", "tasks", "testing"))
+    assert f"then `rm -r {paths}` and take its block out of `{CLAUDE}/.gitignore`; or add" in hint
+
+
+def test_what_is_removed_is_named_from_where_the_person_is(fresh: Project) -> None:
+    fresh.manifest(TARGETS).done("sync")
+    fresh.manifest("version = 1\n").write({"packages/member/.claude/skills/mine/SKILL.md": "mine\n"})
+    with contextlib.chdir(fresh.root / "packages/member"):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            code = command_line.main(["verify", "--project", "../.."])
+    assert code == 0
+    assert f"`rm -r ../../{CLAUDE}`" in out.getvalue()
 
 
 def test_many_skills_of_a_former_target_are_counted(fresh: Project) -> None:

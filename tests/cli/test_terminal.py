@@ -232,7 +232,7 @@ def test_each_command_counts_what_it_does(project: Project, monkeypatch: pytest.
     monkeypatch.setattr(progress, "shown", lambda *_: contextlib.nullcontext(track))
     project.gem("bake", "1.0.0", "tasks")
     packages, target = ("reading packages' skills", 2, 2), (f"reading {SKILLS}", 2, 2)
-    assert counted("lock") == [packages]
+    assert counted("lock") == [packages, ("comparing with the lock", 2, 2)]
     assert counted("sync", "--dry-run") == [packages]
     assert counted("sync") == [target, (f"writing {SKILLS}", 2, 2)]
     assert counted("sync") == [target]
@@ -240,7 +240,7 @@ def test_each_command_counts_what_it_does(project: Project, monkeypatch: pytest.
     assert counted("list") == []
     assert counted("list", "--verify") == [target]
     assert counted("show", "testing") == [target]
-    assert counted("diff") == [packages]
+    assert counted("diff") == [packages, ("comparing with the lock", 0, 0)]
     assert counted("diff", "--installed") == [target]
 
 
