@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from skillsync import filesystem
 from skillsync.cli.init import HEADER
-from skillsync.cli.naming import meant, unknown
+from skillsync.cli.naming import meant, no_provider, unknown
 from skillsync.cli.project import BrokenLockError, Project, load_lock, read_manifest
 from skillsync.cli.survey import Survey, survey
 from skillsync.discovery import ECOSYSTEMS
@@ -177,7 +177,8 @@ def _about_provider(named: Named, wish: Wish, state: _State) -> Iterator[Problem
         message = f"{named.key} matches no package that is installed or locked"
         yield Problem(code=Code.PATTERN_UNMATCHED, message=message, hint=LOOK, severity=Severity.WARNING)
     elif not covered and named.key not in _listed(state.manifest):
-        yield unknown(named, wish.command, state.right)
+        own = next((one.package for one in state.found.own if named.covers(one.package.key)), None)
+        yield no_provider(own) if own else unknown(named, wish.command, state.right)
         code = Code.ENVIRONMENT_NOT_FOUND
         yield from (replace(one, severity=Severity.WARNING) for one in state.found.problems if one.code is code)
 

@@ -77,7 +77,7 @@ def _none_in(shelves: Sequence[Shelf]) -> Iterator[str]:
     states = {row.status for shelf in shelves for row in shelf.rows}
     if states <= {Status.EXCLUDED, Status.INVALID, Status.UNSAFE}:
         if any(shelf.admitted for shelf in shelves):
-            yield "no skill of the admitted packages is both valid and admitted"
+            yield "the admitted packages ship no valid skill that agent-skills.toml lets in"
         else:
             yield f"{FILE_NAME} admits none of them: run {typed('allow', shelves[0].key)}, for example"
 

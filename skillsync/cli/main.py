@@ -90,7 +90,7 @@ def _diff(options: Namespace, project: Project) -> Report:
 
     if options.html is not None:
         if options.format == "markdown" or (options.format == "json" and options.html == "-"):
-            message = f"--html {options.html} and --format {options.format} are two documents in one place"
+            message = f"--html {options.html} and --format {options.format} are two reports, and a run makes one"
             raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="leave out one of them"))
         return run(project, options.skills, installed=options.installed, form=Page(options.html))
     form = Form.MARKDOWN if options.format == "markdown" else Form.STAT if options.stat else Form.UNIFIED

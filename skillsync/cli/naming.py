@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from skillsync.discovery import ECOSYSTEMS
 from skillsync.errors import LOOK, Code, Problem, SkillsyncError, did_you_mean, typed
 from skillsync.locking.manifest import Named, is_pattern
+from skillsync.rendering.report import OWN
 from skillsync.schema import line_fault, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from skillsync.discovery.environment import Package
     from skillsync.locking.pins import Pinned
 
 # What people call an ecosystem after the tool that they know.
@@ -87,6 +89,16 @@ def unknown(named: Named, command: str, keys: Collection[str]) -> Problem:
         message=f"{named.key} is neither installed nor locked",
         hint=_did_you_mean(command, near) or LOOK,
         provider=named.key,
+    )
+
+
+def no_provider(package: Package) -> Problem:
+    """Say that a package is the project's own, whose skills no lock has."""
+    return Problem(
+        code=Code.MISSING_PROVIDER,
+        message=f"{package.key} is no provider: it is {OWN}",
+        hint="its skills are the project's own: put them into a target directory, where skillsync leaves them alone",
+        provider=package.key,
     )
 
 

@@ -73,4 +73,4 @@ def nothing(found: Survey, resolution: Resolution) -> str:
         return "no installed package ships skills"
     if len(shipping) == len(resolution.not_admitted):
         return "packages that ship skills are installed, and agent-skills.toml admits none of them"
-    return "no skill of the admitted packages is both valid and admitted"
+    return "the admitted packages ship no valid skill that agent-skills.toml lets in"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillsync.cli.naming import no_provider
 from skillsync.cli.overview import overview
 from skillsync.cli.project import load_lock, load_manifest
 from skillsync.discovery.provider import read
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-    from skillsync.cli.overview import Here, Row, Shelf
+    from skillsync.cli.overview import Here, Overview, Row, Shelf
     from skillsync.cli.project import Project
     from skillsync.discovery.provider import FoundSkill, Provider
     from skillsync.locking.changes import Change
@@ -54,7 +55,7 @@ def run(project: Project, name: str) -> Report:
     rows = [(shelf, row) for shelf in shelves for row in shelf.rows if row.name == name]
     named = [] if rows else [shelf for shelf in shelves if name in {shelf.key, shelf.name}]
     if not rows and not named:
-        raise SkillsyncError(_unknown(name, shelves), *(one for one in problems if one.is_error))
+        raise SkillsyncError(_unknown(name, seen), *(one for one in problems if one.is_error))
     shown = [(shelf, row, _copy(row)) for shelf, row in rows or ((shelf, row) for shelf in named for row in shelf.rows)]
     skills = {row.name for _, row, _ in shown}
     places = list(_in_targets(seen.here, lock, skills))
@@ -116,9 +117,12 @@ def _in_targets(here: Iterable[Here], lock: Lockfile, skills: AbstractSet[str]) 
             )
 
 
-def _unknown(name: str, shelves: Sequence[Shelf]) -> Problem:
-    names = {row.name for shelf in shelves for row in shelf.rows}
-    meant = suggestion(name, sorted({*names, *(shelf.key for shelf in shelves)}))
+def _unknown(name: str, seen: Overview) -> Problem:
+    for provider in seen.found.own:
+        if name in {provider.package.key, provider.package.name, *(skill.name for skill in provider.skills)}:
+            return no_provider(provider.package)
+    names = {row.name for shelf in seen.shelves for row in shelf.rows}
+    meant = suggestion(name, sorted({*names, *(shelf.key for shelf in seen.shelves)}))
     hint = did_you_mean(("show", meant)) if meant else LOOK
     if ":" in name:
         message = f"no provider `{name}` is installed that ships skills, or locked"

@@ -270,13 +270,15 @@ def not_admitted_lines(candidates: Iterable[Candidate]) -> Iterator[str]:
             yield printable(f"  to admit it, run {typed('allow', candidate.key)}")
 
 
+OWN = "the project itself, or a member of its workspace"
+
+
 def own_lines(providers: Iterable[Provider]) -> Iterator[str]:
     """Yield the project's own packages: no lock has their skills, which are in the project anyway."""
     for provider in providers:
         package = provider.package
         skills = ", ".join(skill.name for skill in provider.skills)
-        which = "the project itself, or a member of its workspace"
-        yield printable(f"no provider: {package.key} {package.version} ({skills}) is {which}")
+        yield printable(f"no provider: {package.key} {package.version} ({skills}) is {OWN}")
 
 
 def not_admitted_json(candidates: Iterable[Candidate]) -> list[Json]:

@@ -97,6 +97,10 @@ def test_a_package_of_the_project_s_own_is_said_to_be_no_provider_if_it_has_skil
         f"no provider: {ecosystem}:app {version} (mine) is the project itself, or a member of its workspace"
     ]
     assert project.run("lock", "--check").code == 0
+    said = f"{ecosystem}:app is no provider: it is the project itself, or a member of its workspace"
+    for command in (("allow", f"{ecosystem}:app"), ("show", f"{ecosystem}:app"), ("show", "app"), ("show", "mine")):
+        result = project.run(*command, "--format", "json")
+        assert (result.code, result.json["problems"][0]["message"]) == (3, said)
 
 
 def test_one_lock_one_plan_one_table(project: Project) -> None:

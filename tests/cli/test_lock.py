@@ -925,7 +925,7 @@ def test_an_admitted_provider_whose_only_skill_is_broken_is_said_by_the_skill(pr
         ("[providers]\n", "agent-skills.toml admits none of them"),
         (
             '[providers.gem]\nsus = { exclude = ["*"] }\n',
-            "no skill of the admitted packages is both valid and admitted",
+            "the admitted packages ship no valid skill that agent-skills.toml lets in",
         ),
     ],
 )
