@@ -126,7 +126,9 @@ def _summary(found: Survey, resolution: Resolution, *, stale: bool, check: bool,
     if not stale:
         return [*lines, f"{FILE_NAME} is up to date: {size}"]
     if not check:
-        return [*lines, f"wrote {FILE_NAME}: {size}"]
+        # Where nothing was locked and nothing is, there is nothing to do.
+        step = "; run `skillsync sync`" if resolution.lock.skills or is_there else ""
+        return [*lines, f"wrote {FILE_NAME}: {size}{step}"]
     return [*lines, f"{FILE_NAME} is {'out of date' if is_there else 'missing'}: run `skillsync lock`"]
 
 
