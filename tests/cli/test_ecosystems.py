@@ -101,6 +101,8 @@ def test_a_package_of_the_project_s_own_is_said_to_be_no_provider_if_it_has_skil
     for command in (("allow", f"{ecosystem}:app"), ("show", f"{ecosystem}:app"), ("show", "app"), ("show", "mine")):
         result = project.run(*command, "--format", "json")
         assert (result.code, result.json["problems"][0]["message"]) == (3, said)
+    other = project.run("show", "another", "--format", "json")
+    assert (other.code, other.json["problems"][0]["message"]) == (3, "no provider ships a skill `another`")
 
 
 def test_one_lock_one_plan_one_table(project: Project) -> None:
