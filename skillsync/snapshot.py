@@ -127,17 +127,18 @@ def snapshot(
     *,
     copy_to: int | None = None,
     recorded: Mapping[str, str] = _NOTHING,
-    search: bool = False,
+    judge: Callable[[bytes], object] | None = None,
 ) -> Snapshot:
     """Read a skill's directory: its files' hashes, its links, and what is wrong with it.
 
     `fd` is the open directory; `label` is its path, for errors of the operating system. With `copy_to`, an open and
     empty directory, every file is written there from the same read that hashes it. `recorded` are the SHA-256 hashes
     that an installer wrote down, by path: a link that leads to a file of that content stands for the file. With
-    `search`, hidden characters are looked for in the bytes that are hashed. Raises OSError with the full path; of what
-    can't be written, with the path below `copy_to`.
+    `judge`, hidden characters are looked for, and it is given what SKILL.md holds, chunk by chunk: in the bytes that
+    are hashed, so that what was judged is what is locked. Raises OSError with the full path; of what can't be written,
+    with the path below `copy_to`.
     """
-    walk = _Walk(label, recorded, search=search)
+    walk = _Walk(label, recorded, judge)
     try:
         walk.directory(fd, "", _Copy(copy_to) if copy_to is not None else None)
         walk.check_links()
@@ -214,10 +215,15 @@ class _Writer:
 class _Walk:
     """One walk over one skill."""
 
-    def __init__(self, label: str, recorded: Mapping[str, str], *, search: bool) -> None:
+    def __init__(
+        self,
+        label: str,
+        recorded: Mapping[str, str],
+        judge: Callable[[bytes], object] | None,
+    ) -> None:
         self.label = label
         self._recorded = recorded
-        self._search = search
+        self._judge = judge
         self.at = ""
         self.tree: Tree = {}
         self.facts: dict[str, Facts] = {}
@@ -348,12 +354,12 @@ class _Walk:
         facts = Facts(size=size, executable=bool(status.st_mode & stat.S_IXUSR), script=chunk.startswith(b"#!"))
         sha256 = _sha256() if recorded else None
         seen: list[bytes] | Large | None = None
-        if self._search:
+        if self._judge:
             seen = [] if size <= LIMIT else Large(name, chunk)
         writer = copy.new_file(name, _mode(facts)) if copy else None
-        sinks = [
-            one for one in (sha256 and sha256.update, seen is not None and seen.append, writer and writer.write) if one
-        ]
+        whole = self._judge if path == SKILL_FILE else None
+        wanted = (sha256 and sha256.update, seen is not None and seen.append, writer and writer.write, whole)
+        sinks = [one for one in wanted if one]
         try:
             entry = File(_drain(opened, chunk, size, sinks))
         finally:

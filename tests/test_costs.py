@@ -31,8 +31,14 @@ _RARE = {
 _PACKAGING = {"packaging.utils", "packaging.tags", "packaging.requirements", "packaging.markers"}
 
 _COUNTED = """
-import sys, json
+import json, os, sys
 counts = {}
+def counted(call):
+    def instead(*arguments, **options):
+        counts[call] = counts.get(call, 0) + 1
+        return original(*arguments, **options)
+    original = getattr(os, call)
+    setattr(os, call, instead)
 def count(event, arguments):
     if event in ("open", "os.scandir", "os.listdir"):
         name = arguments[0]
@@ -42,7 +48,9 @@ def count(event, arguments):
 from skillsync.cli.main import main
 main(["verify", "--project", sys.argv[1], "--quiet"])
 main(["lock", "--project", sys.argv[1], "--check", "--quiet"])
-counting = sys.addaudithook(count)
+sys.addaudithook(count)
+for call in ("stat", "lstat", "fstat"):
+    counted(call)
 main(sys.argv[2:] + ["--project", sys.argv[1], "--quiet"])
 print(json.dumps(counts))
 """
@@ -113,15 +121,36 @@ def test_each_installed_file_is_opened_once(project: Project) -> None:
     assert found["agent-skills.lock"] == found[".agent-skills.yaml"] == 1
 
 
-@pytest.mark.parametrize(("command", "copies"), [("sync", 1), ("sync --check", 1), ("lock --check", 1), ("verify", 2)])
+@pytest.mark.parametrize(
+    ("command", "copies"),
+    [("sync", 1), ("sync --check", 1), ("lock", 1), ("lock --check", 1), ("list --verify", 2), ("verify", 2)],
+)
 def test_no_command_opens_a_copy_of_a_file_twice(project: Project, command: str, copies: int) -> None:
     found = counted(project, *command.split())
     assert {found[f"{name}-{number}.md"] for name in NAMES for number in range(FILES - 1)} == {copies}
+    assert found["SKILL.md"] == copies * len(NAMES)
+
+
+def test_a_list_opens_what_has_frontmatter_and_nothing_else(project: Project) -> None:
+    found = counted(project, "list")
+    assert {name: count for name, count in found.items() if name.endswith(".md")} == {"SKILL.md": len(NAMES)}
 
 
 def test_a_directory_is_listed_once(project: Project) -> None:
     # The project's own, the target directory, and two of each skill.
     assert counted(project, "verify", "--scope", "installed")["scandir"] <= 2 + 2 * len(NAMES)
+
+
+@pytest.mark.parametrize(("command", "copies"), [("verify --scope installed", 1), ("lock --check", 1), ("sync", 1)])
+def test_one_file_more_costs_one_look_at_what_was_opened(project: Project, command: str, copies: int) -> None:
+    calls = ("stat", "lstat", "fstat", "scandir")
+    before = counted(project, *command.split())
+    project.change("sus", {f"skills/testing/more-{number}.md": "x" for number in range(FILES)})
+    project.done("lock")
+    project.done("sync")
+    after = counted(project, *command.split())
+    grown = {call: after[call] - before[call] for call in calls}
+    assert grown == {"stat": 0, "lstat": 0, "fstat": copies * FILES, "scandir": 0}
 
 
 @pytest.mark.parametrize("size", [CHUNK, 40 * CHUNK])

@@ -35,7 +35,7 @@ def run(project: Project, *, verify: bool, width: int | None = None) -> Report:
         project,
         load_manifest(project),
         load_lock(project) or Lockfile(),
-        verify=(lambda _candidate, _skill: True) if verify else None,
+        is_wanted=(lambda _choice, _skill: True) if verify else None,
     )
     found, shelves = seen.found, seen.shelves
     rows = [

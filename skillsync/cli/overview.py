@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillsync.cli.project import Project, targets
-from skillsync.cli.survey import Survey, survey
-from skillsync.discovery.provider import read
+from skillsync.cli.survey import Survey, none_whole, survey
 from skillsync.errors import Code, Problem, Severity
 from skillsync.locking.pins import pinned_by
 from skillsync.schema import folded
@@ -20,16 +19,15 @@ from skillsync.syncing.status import Status
 from skillsync.values import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from skillsync.discovery.provider import FoundSkill, Provider
+    from skillsync.cli.survey import Wanted
+    from skillsync.discovery.provider import Provider
     from skillsync.locking.choice import Candidate, Choice
     from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile
     from skillsync.locking.manifest import Manifest
     from skillsync.syncing.plan import State
     from skillsync.syncing.target import Target
-
-    Verify = Callable[[Candidate, FoundSkill], bool]
 
 
 class Row(Value):
@@ -104,17 +102,17 @@ class Overview(Value):
     problems: tuple[Problem, ...]
 
 
-def overview(project: Project, manifest: Manifest, lock: Lockfile, *, verify: Verify | None) -> Overview:
+def overview(project: Project, manifest: Manifest, lock: Lockfile, *, is_wanted: Wanted | None) -> Overview:
     """Return what is installed and locked.
 
-    With `verify`, what is in the target directories is read, and the packages' copies of the skills that it asks for.
+    With `is_wanted`, what is in the target directories is read, and the packages' copies of the skills that it tells.
     """
-    found = survey(project, manifest, pinned_by(lock))
-    here = tuple(_here(project, place, lock, is_read=verify is not None) for place in targets(project, manifest))
+    found = survey(project, manifest, pinned_by(lock), is_wanted or none_whole)
+    here = tuple(_here(project, place, lock, is_read=is_wanted is not None) for place in targets(project, manifest))
     twice = {one.skill for one in found.problems if one.code is Code.DUPLICATE_SKILL}
     shelves = {}
     for candidate in found.candidates:
-        rows = tuple(_candidate_rows(candidate, lock, here, twice, verify))
+        rows = tuple(_candidate_rows(candidate, lock, here, twice))
         if rows:
             package = candidate.choice.package
             shelves[candidate.key] = Shelf(
@@ -159,7 +157,7 @@ def _interrupted(name: str) -> Problem:
 
 
 def _candidate_rows(
-    candidate: Candidate, lock: Lockfile, here: Sequence[Here], twice: Iterable[str | None], verify: Verify | None
+    candidate: Candidate, lock: Lockfile, here: Sequence[Here], twice: Iterable[str | None]
 ) -> Iterator[Row]:
     admitted = {skill.name for skill in candidate.admitted}
     for skill in candidate.provider.skills:
@@ -167,7 +165,7 @@ def _candidate_rows(
         is_pinned = provider is not None and provider.key == candidate.key
         if not skill.is_valid:
             state = Status.INVALID
-        elif verify and verify(candidate, skill) and shipped_faults(read(candidate.provider.package, skill.path)):
+        elif skill.snapshot and shipped_faults(skill.snapshot):
             state = Status.UNSAFE
         elif skill.name in twice and skill.name in admitted:
             state = Status.CONFLICT

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillsync.cli.survey import Survey, judged_alone, read_environments, read_skills, seen, survey
+from skillsync.cli.survey import Survey, judged_alone, read_environments, seen, survey
 from skillsync.discovery import ECOSYSTEMS, PYPI
 from skillsync.errors import SkillsyncError
+from skillsync.locking.choice import Choice
 from skillsync.locking.pins import Pinned, pinned_by, shipped_by, together
 from skillsync.locking.resolver import Resolution, carried, resolve
 from skillsync.values import replace
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 def resolved(project: Project, manifest: Manifest, pinned: Pinned) -> tuple[Survey, Resolution]:
     """Return what is installed, and the lock that it would make."""
-    found = survey(project, manifest, pinned)
-    return found, resolve(found.candidates, read_skills(found.candidates, project.track), pinned)
+    found = survey(project, manifest, pinned, Choice.admits)
+    return found, resolve(found.candidates, pinned)
 
 
 def resolved_alone(
@@ -36,7 +37,7 @@ def resolved_alone(
     from skillsync.cli.naming import meant, unknown
 
     command, pinned = "lock --only", pinned_by(old)
-    sight = seen(_answers(project, manifest, pinned, only), manifest)
+    sight = seen(_answers(project, manifest, pinned, only), manifest, Choice.admits, project.track)
     shipped = shipped_by(sight.candidates)
     right = together(pinned, {key: skills for key, skills in shipped.items() if skills})
     known = {*pinned, *shipped}
@@ -47,7 +48,7 @@ def resolved_alone(
     keys = {key for key in known if any(one.covers(key) for one in named)}
     found = judged_alone(sight, manifest, pinned, keys)
     pinned = {key: skills for key, skills in pinned.items() if key in keys}
-    fresh = resolve(found.candidates, read_skills(found.candidates, project.track), pinned)
+    fresh = resolve(found.candidates, pinned)
     return found, carried(fresh, old, keys)
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from skillsync.cli.naming import no_provider
 from skillsync.cli.overview import overview
 from skillsync.cli.project import load_lock, load_manifest
-from skillsync.discovery.provider import read
 from skillsync.errors import LOOK, Code, Problem, SkillsyncError, did_you_mean
 from skillsync.filesystem import open_directory, read_start
 from skillsync.hashing import SKILL_FILE, File
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from skillsync.cli.project import Project
     from skillsync.discovery.provider import FoundSkill, Provider
     from skillsync.locking.changes import Change
-    from skillsync.locking.choice import Candidate
+    from skillsync.locking.choice import Choice
     from skillsync.rendering.report import Json
     from skillsync.snapshot import Snapshot
 
@@ -50,7 +49,7 @@ class _Copy(Value):
 def run(project: Project, name: str) -> Report:
     """Show a skill of every provider that ships it, or a provider. Raises SkillsyncError for a name of neither."""
     manifest, lock = load_manifest(project), load_lock(project) or Lockfile()
-    seen = overview(project, manifest, lock, verify=lambda candidate, skill: name in _names(candidate, skill))
+    seen = overview(project, manifest, lock, is_wanted=lambda choice, skill: name in _names(choice, skill))
     shelves, problems = seen.shelves, seen.problems
     rows = [(shelf, row) for shelf in shelves for row in shelf.rows if row.name == name]
     named = [] if rows else [shelf for shelf in shelves if name in {shelf.key, shelf.name}]
@@ -96,9 +95,9 @@ class _Place(Value):
         return words if self.link is None else f"{words}, a link to {self.link}"
 
 
-def _names(candidate: Candidate, skill: FoundSkill) -> tuple[str, ...]:
+def _names(choice: Choice, skill: str) -> tuple[str, ...]:
     """Return the names by which a person asks for a skill, its own first, or for its provider."""
-    return skill.name, candidate.key, candidate.choice.package.name
+    return skill, choice.package.key, choice.package.name
 
 
 def _in_targets(here: Iterable[Here], lock: Lockfile, skills: AbstractSet[str]) -> Iterator[_Place]:
@@ -156,11 +155,11 @@ def _why(shelf: Shelf, row: Row) -> str:
 
 
 def _copy(row: Row) -> _Copy | None:
-    """Read the provider's copy; None where there is none, or none that is a skill."""
+    """Return the provider's copy; None where there is none, or none that is a skill."""
     skill = next((one for one in row.provider.skills if one.name == row.name), None) if row.provider else None
-    if row.provider is None or skill is None or not skill.is_valid:
+    if row.provider is None or skill is None or not skill.is_valid or skill.snapshot is None:
         return None
-    found = read(row.provider.package, skill.path)
+    found = skill.snapshot
     return _Copy(path=skill.path, snapshot=found, text=_text(row.provider, skill, found))
 
 

@@ -6,28 +6,30 @@ Invariants: reads only; every environment that was read, and every one that was 
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from skillsync import discovery
 from skillsync.discovery import ECOSYSTEMS, PYPI, markers
 from skillsync.discovery.environment import Environment, NoEnvironment
-from skillsync.discovery.provider import look, read
+from skillsync.discovery.provider import look
 from skillsync.errors import Code, Problem, Severity, SkillsyncError
 from skillsync.locking.choice import Candidate, choose
 from skillsync.locking.examination import examine
 from skillsync.locking.manifest import FILE_NAME
 from skillsync.locking.pins import Pinned, vanished
-from skillsync.track import untracked
 from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from skillsync.cli.project import Project
     from skillsync.discovery.provider import Provider
+    from skillsync.locking.choice import Choice
     from skillsync.locking.manifest import Manifest
-    from skillsync.locking.resolver import Snapshots
     from skillsync.track import Track
+
+    Wanted = Callable[[Choice, str], bool]  # whether all files of a package's skill are read
 
 
 class Survey(Value):
@@ -83,18 +85,30 @@ class Sight(Value):
         return tuple(one for one in self.answers if isinstance(one, Environment))
 
 
-def survey(project: Project, manifest: Manifest, pinned: Pinned) -> Survey:
-    """Find what the installed packages ship, and what is wrong. Raises SkillsyncError if nothing can be read."""
-    return judged(seen(read_environments(project, manifest, pinned), manifest), manifest, pinned)
+def none_whole(_choice: Choice, _skill: str) -> bool:
+    """Let no skill be read but for its frontmatter."""
+    return False
 
 
-def seen(answers: Sequence[Environment | NoEnvironment], manifest: Manifest) -> Sight:
-    """Look into the installed packages."""
+def survey(project: Project, manifest: Manifest, pinned: Pinned, is_wanted: Wanted = none_whole) -> Survey:
+    """Find what the installed packages ship, and what is wrong. Raises SkillsyncError if nothing can be read.
+
+    `is_wanted` tells of which skills all files are read. Raises OSError for one that can't be.
+    """
+    answers = read_environments(project, manifest, pinned)
+    return judged(seen(answers, manifest, is_wanted, project.track), manifest, pinned)
+
+
+def seen(answers: Sequence[Environment | NoEnvironment], manifest: Manifest, is_wanted: Wanted, track: Track) -> Sight:
+    """Look into the installed packages; `track` is told of how many."""
     environments = [one for one in answers if isinstance(one, Environment)]
     choices, problems = choose(manifest, environments, ECOSYSTEMS)
     candidates = tuple(
-        Candidate(choice=choice, providers=tuple(look(variant, choice.places) for variant in choice.variants))
-        for choice in choices
+        Candidate(
+            choice=choice,
+            providers=tuple(look(one, choice.places, partial(is_wanted, choice)) for one in choice.variants),
+        )
+        for choice in track(choices, "looking into packages")
     )
     own = tuple(look(package, package.places) for environment in environments for package in environment.own)
     return Sight(answers=tuple(answers), candidates=candidates, problems=tuple(problems), own=own)
@@ -139,17 +153,3 @@ def _distinct(problems: Sequence[Problem]) -> tuple[Problem, ...]:
     """Leave out what is said twice, and warnings that are errors as well."""
     errors = {problem for problem in problems if problem.is_error}
     return tuple(dict.fromkeys(one for one in problems if one.is_error or one.as_error() not in errors))
-
-
-def read_skills(candidates: Iterable[Candidate], track: Track = untracked) -> Snapshots:
-    """Hash every admitted skill of every variant, and look into its files; `track` is told how many were read."""
-    admitted = [
-        (provider.package, skill.path)
-        for candidate in candidates
-        for provider in candidate.providers
-        for skill in replace(candidate, providers=(provider,)).admitted
-    ]
-    return {
-        (package.root, path): read(package, path, search=True)
-        for package, path in track(admitted, "reading packages' skills")
-    }

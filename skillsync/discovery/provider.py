@@ -16,19 +16,24 @@ from skillsync.snapshot import Snapshot, snapshot
 from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Callable, Container, Iterator
 
     from skillsync.discovery.environment import Package
 
 
 class FoundSkill(Value):
-    """A skill as its package ships it. `path` is relative to the package's root; `problems` are warnings so far."""
+    """A skill as its package ships it. `path` is relative to the package's root; `problems` are warnings so far.
+
+    `snapshot` is what was read of its files, hidden characters looked for, if that was asked for: its frontmatter is of
+    the same read, so what was found valid is what is hashed.
+    """
 
     name: str
     path: str
     description: str
     problems: tuple[Problem, ...]
     is_valid: bool
+    snapshot: Snapshot | None = None
 
 
 class Ignored(Value):
@@ -51,17 +56,19 @@ class Provider(Value):
     problems: tuple[Problem, ...]
 
 
-def read(package: Package, skill: str, *, search: bool = False) -> Snapshot:
-    """Read the files of a package's skill; `skill` is its path relative to the package's root. Raises OSError.
+class _FileUnreadableError(OSError):
+    """The system refused a file of a skill: that says nothing of the skill, and ends the reading."""
 
-    With `search`, hidden characters are looked for.
+
+def _none(_skill: str) -> bool:
+    return False
+
+
+def look(package: Package, places: tuple[str, ...], is_wanted: Callable[[str], bool] = _none) -> Provider:
+    """Find the skills of a package in the given directories, relative to its root. Rules: packaging spec, section 5.
+
+    `is_wanted` tells by its name of which skill all files are read. Raises OSError for one that can't be.
     """
-    with open_directory(package.root, skill) as fd:
-        return snapshot(fd, f"{package.root}/{skill}", recorded=package.recorded(skill), search=search)
-
-
-def look(package: Package, places: tuple[str, ...]) -> Provider:
-    """Find the skills of a package in the given directories, relative to its root. Rules: packaging spec, section 5."""
     found: list[str] = []
     skills: list[FoundSkill] = []
     ignored: list[Ignored] = []
@@ -76,7 +83,7 @@ def look(package: Package, places: tuple[str, ...]) -> Provider:
                 found.append(place)
                 entries = listing(fd)
                 for name, kind in entries.items():
-                    child = _child(package, place, name, kind, fd)
+                    child = _child(package, f"{place}/{name}", kind, fd, is_wanted)
                     if isinstance(child, FoundSkill):
                         skills.append(child)
                     else:
@@ -88,6 +95,8 @@ def look(package: Package, places: tuple[str, ...]) -> Provider:
             ignored.append(Ignored(path=place, reason="is a file, not a directory of skills"))
         except UnreadableError as error:
             problems.append(_problem(package, Code.UNSAFE_SKILL, place, f"{place} is not read: {error}"))
+        except _FileUnreadableError:
+            raise
         except OSError as error:
             problems.append(_problem(package, Code.IO, place, f"{place} can't be read: {error.strerror}"))
     return Provider(
@@ -121,10 +130,12 @@ def _problem(package: Package, code: Code, path: str, message: str) -> Problem:
     )
 
 
-def _child(package: Package, place: str, name: str, kind: Kind, fd: int) -> FoundSkill | Ignored:
+def _child(
+    package: Package, listed: str, kind: Kind, fd: int, is_wanted: Callable[[str], bool]
+) -> FoundSkill | Ignored:
     """Tell whether a child of a skills directory is a skill."""
-    path = f"{place}/{shown(name)}"
-    if not package.owns(f"{place}/{name}"):
+    name, path = listed.rpartition("/")[2], shown(listed)
+    if not package.owns(listed):
         return Ignored(path=path, reason="is not listed as this package's by its installer")
     if name.startswith("."):
         return Ignored(path=path, reason="its name begins with a dot")
@@ -136,12 +147,16 @@ def _child(package: Package, place: str, name: str, kind: Kind, fd: int) -> Foun
         )
     try:
         with open_directory(name, dir_fd=fd) as inner:
-            return _directory(package, name, path, inner)
+            return _directory(package, name, path, inner, is_wanted)
+    except _FileUnreadableError:
+        raise
     except (OSError, UnreadableError) as error:
         return _invalid(package, name, path, f"can't be read: {getattr(error, 'strerror', error)}", None)
 
 
-def _directory(package: Package, name: str, path: str, fd: int) -> FoundSkill | Ignored:
+def _directory(
+    package: Package, name: str, path: str, fd: int, is_wanted: Callable[[str], bool]
+) -> FoundSkill | Ignored:
     """Read the skill in an open directory, if it is one."""
     entries = listing(fd)
     file = f"{path}/{SKILL_FILE}"
@@ -153,13 +168,16 @@ def _directory(package: Package, name: str, path: str, fd: int) -> FoundSkill | 
     # Some installers put a link into their cache in each file's place. What it leads to is read as text only after the
     # tree walker has found that it is what was installed.
     linked = entries[SKILL_FILE] is Kind.LINK and bool(package.recorded(path).get(SKILL_FILE))
-    if linked and not isinstance(read(package, path).tree.get(SKILL_FILE), File):
-        message = "is a link, and does not lead to the file that was installed"
-        return _invalid(package, name, file, message, "reinstall the package")
     if entries[SKILL_FILE] is not Kind.FILE and not linked:
         kind = entries[SKILL_FILE].value
         return _invalid(package, name, file, f"is {kind}, and has to be a regular file", "ship the file itself")
-    content = read_start(SKILL_FILE, READ_SIZE, dir_fd=fd, follow=linked)
+    start, wanted = _Start(), is_wanted(name)
+    whole = _whole(package, path, fd, start) if wanted or linked else None
+    is_read = whole is not None and isinstance(whole.tree.get(SKILL_FILE), File)
+    if linked and not is_read:
+        message = "is a link, and does not lead to the file that was installed"
+        return _invalid(package, name, file, message, "reinstall the package")
+    content = start.content if is_read else read_start(SKILL_FILE, READ_SIZE, dir_fd=fd)
     parsed = parse(content or b"", about(package.key, shown(name), file))
     problems = tuple(_named(package, problem) for problem in parsed.problems)
     if not is_utf8(name):
@@ -170,7 +188,30 @@ def _directory(package: Package, name: str, path: str, fd: int) -> FoundSkill | 
         description=parsed.description,
         problems=problems,
         is_valid=not any(problem.is_error for problem in parsed.problems),
+        snapshot=whole if wanted else None,
     )
+
+
+class _Start:
+    """The first bytes of a file that comes in chunks: as many as frontmatter can take."""
+
+    def __init__(self) -> None:
+        self.content = b""
+
+    def add(self, chunk: bytes) -> None:
+        if len(self.content) < READ_SIZE:
+            self.content += chunk[: READ_SIZE - len(self.content)]
+
+
+def _whole(package: Package, path: str, fd: int, start: _Start) -> Snapshot:
+    """Read all files of the skill in an open directory. Raises _FileUnreadableError, of SKILL.md OSError."""
+    label = f"{package.root}/{path}"
+    try:
+        return snapshot(fd, label, recorded=package.recorded(path), judge=start.add)
+    except OSError as error:
+        if error.filename == f"{label}/{SKILL_FILE}":
+            raise
+        raise _FileUnreadableError(error.errno, error.strerror, error.filename) from error
 
 
 def _invalid(package: Package, name: str, path: str, message: str, hint: str | None) -> FoundSkill:

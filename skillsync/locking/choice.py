@@ -40,6 +40,10 @@ class Choice(Value):
         """Where in the package its skills are."""
         return (self.rule.path,) if self.rule and self.rule.path else self.package.places
 
+    def admits(self, skill: str) -> bool:
+        """Whether the manifest admits a skill of the package."""
+        return bool(self.rule and self.rule.admits(skill))
+
 
 class Candidate(Value):
     """A choice and what was found in each of its variants."""
@@ -60,8 +64,7 @@ class Candidate(Value):
     @property
     def admitted(self) -> tuple[FoundSkill, ...]:
         """The valid skills that the manifest admits."""
-        rule = self.choice.rule
-        return tuple(skill for skill in self.provider.skills if skill.is_valid and rule and rule.admits(skill.name))
+        return tuple(skill for skill in self.provider.skills if skill.is_valid and self.choice.admits(skill.name))
 
 
 def choose(

@@ -36,28 +36,24 @@ class Resolution(Value):
     problems: tuple[Problem, ...]
 
 
-Snapshots = dict[tuple[str, str], Snapshot]  # by a package's root and a skill's path in it
-
-
-def resolve(candidates: Sequence[Candidate], snapshots: Snapshots, pinned: Pinned) -> Resolution:
-    """Make the lock of the admitted skills. `snapshots` holds every admitted skill of every variant."""
+def resolve(candidates: Sequence[Candidate], pinned: Pinned) -> Resolution:
+    """Make the lock of the admitted skills, of which all files were read."""
     providers: list[LockedProvider] = []
     problems: list[Problem] = []
     copies: dict[str, Copy] = {}
     for candidate in candidates:
         skills: dict[str, LockedSkill] = {}
         for skill in candidate.admitted:
-            root = candidate.choice.package.root
-            found = snapshots[root, skill.path]
+            found = _read(skill)
             faults = shipped_faults(found)
             problems += _altered(candidate, skill, found)
             if not faults and found.hash:
                 skills[skill.name] = LockedSkill(name=skill.name, hash=found.hash, tree=found.tree)
-                copies[skill.name] = Copy(root=root, path=skill.path, snapshot=found)
+                copies[skill.name] = Copy(root=candidate.choice.package.root, path=skill.path, snapshot=found)
                 problems += _hidden(candidate, skill, found)
             unsafe_problems = [_unsafe(candidate, skill, fault) for fault in faults]
             problems += raised(unsafe_problems, replace(skill, is_valid=not faults), candidate, pinned)
-        problems += _ambiguous(candidate, snapshots)
+        problems += _ambiguous(candidate)
         if skills:
             package = candidate.choice.package
             providers.append(
@@ -102,6 +98,11 @@ def _locked_already(skill: str, new: LockedProvider, old: LockedProvider) -> Pro
         skill=skill,
         provider=new.key,
     )
+
+
+def _read(skill: FoundSkill) -> Snapshot:
+    assert skill.snapshot  # noqa: S101  # the admitted ones are read whole
+    return skill.snapshot
 
 
 def _unsafe(candidate: Candidate, skill: FoundSkill, fault: Fault) -> Problem:
@@ -167,12 +168,10 @@ def _acceptance(key: str, rule: Rule) -> str:
     return f"change `{rule.key}` in {FILE_NAME} to `{{ {version}{setting} }}`"
 
 
-def _ambiguous(candidate: Candidate, snapshots: Snapshots) -> Iterator[Problem]:
+def _ambiguous(candidate: Candidate) -> Iterator[Problem]:
     """Yield a problem if the variants of one version don't ship the same skills."""
     contents = {
-        tuple(
-            (skill.name, snapshots[provider.package.root, skill.path].hash) for skill in _admitted(candidate, provider)
-        )
+        tuple((skill.name, _read(skill).hash) for skill in _admitted(candidate, provider))
         for provider in candidate.providers
     }
     if len(contents) > 1:

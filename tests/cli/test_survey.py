@@ -7,8 +7,9 @@ import pytest
 from projects import HOME, LOCK, Project
 
 from skillsync.cli import project as asked
-from skillsync.cli.survey import read_environments, read_skills, survey
+from skillsync.cli.survey import none_whole, read_environments, survey
 from skillsync.errors import Code, Problem, Severity, SkillsyncError
+from skillsync.locking.choice import Choice
 from skillsync.locking.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -84,14 +85,14 @@ def test_every_directory_that_was_read_is_named_with_its_packages(tmp_path: Path
 
 def test_only_admitted_skills_are_read_whole(tmp_path: Path) -> None:
     app = Project(tmp_path / "app").gem("a", "1.0.0", "one", "two").gem("b", "1.0.0", "three")
-    found = survey(asked.Project(root=str(app.root)), Manifest(), {})
-    roots = {name: str(app.gem_root(name)) for name in ("a", "b")}
-    assert set(read_skills(found.candidates)) == {
-        (roots["a"], "skills/one"),
-        (roots["a"], "skills/two"),
-        (roots["b"], "skills/three"),
-    }
-    app.manifest('[providers.gem]\na = { exclude = ["two"] }\n').change("a", {"skills/broken/SKILL.md": "none"})
+    app.manifest('[providers.gem]\na = { exclude = ["two"] }\n')
+    asking = asked.Project(root=str(app.root))
+    for is_wanted, whole in ((Choice.admits, {"one"}), (none_whole, set[str]())):
+        found = survey(asking, asked.load_manifest(asking), {}, is_wanted)
+        skills = {skill.name: skill.snapshot for one in found.candidates for skill in one.provider.skills}
+        assert skills.keys() == {"one", "two", "three"}
+        assert {name for name, snapshot in skills.items() if snapshot} == whole
+    app.change("a", {"skills/broken/SKILL.md": "none"})
     report = app.done("lock", "--format", "json").json
     assert [change["skill"] for change in report["changes"]] == ["one"]
 

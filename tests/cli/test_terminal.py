@@ -231,15 +231,15 @@ def test_each_command_counts_what_it_does(project: Project, monkeypatch: pytest.
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(progress, "shown", lambda *_: contextlib.nullcontext(track))
     project.gem("bake", "1.0.0", "tasks")
-    packages, target = ("reading packages' skills", 2, 2), (f"reading {SKILLS}", 2, 2)
+    packages, target = ("looking into packages", 2, 2), (f"reading {SKILLS}", 2, 2)
     assert counted("lock") == [packages, ("comparing with the lock", 2, 2)]
-    assert counted("sync", "--dry-run") == [packages]
+    assert counted("sync", "--dry-run") == [("reading packages' skills", 2, 2)]
     assert counted("sync") == [target, (f"writing {SKILLS}", 2, 2)]
     assert counted("sync") == [target]
     assert counted("verify") == [packages, target]
-    assert counted("list") == []
-    assert counted("list", "--verify") == [target]
-    assert counted("show", "testing") == [target]
+    assert counted("list") == [packages]
+    assert counted("list", "--verify") == [packages, target]
+    assert counted("show", "testing") == [packages, target]
     assert counted("diff") == [packages, ("comparing with the lock", 0, 0)]
     assert counted("diff", "--installed") == [target]
 

@@ -2,21 +2,23 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import FIFO, SOCKET, Meddled, lay
+from builders import FIFO, SOCKET, Meddled, digest, lay, tree
 
 from skillsync import filesystem
 from skillsync.discovery.environment import Package
-from skillsync.discovery.provider import Ignored, Provider, look
+from skillsync.discovery.provider import FoundSkill, Ignored, Provider, look
 from skillsync.discovery.skill import READ_SIZE
 from skillsync.errors import Code, Severity
-from skillsync.hashing import Link
+from skillsync.filesystem import CHUNK
+from skillsync.hashing import File, Link, tree_hash
+from skillsync.snapshot import MAX_ENTRIES
+from skillsync.values import replace
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from builders import Piece
 
 
@@ -33,8 +35,6 @@ def package(tmp_path: Path) -> Package:
 
 
 def looked(package: Package, pieces: dict[str, Piece], *places: str) -> Provider:
-    from pathlib import Path
-
     lay(Path(package.root), pieces)
     return look(package, places or ("skills",))
 
@@ -262,3 +262,79 @@ def test_a_skill_md_that_went_since_it_was_listed_is_as_good_as_empty(
     looked(package, {"skills/two/SKILL.md": text("two")})
     monkeypatch.setattr(filesystem, "os", failing_at("SKILL.md", errno.ENOENT, "open"))
     assert said(look(package, ("skills",))) == {"two": "skills/two/SKILL.md has no frontmatter"}
+
+
+def both(package: Package) -> tuple[FoundSkill, FoundSkill]:
+    """The only skill of a package, as it is found for its frontmatter and with all its files."""
+    (plain,), (whole,) = (look(package, ("skills",), wanted).skills for wanted in (lambda _: False, lambda _: True))
+    return plain, whole
+
+
+def test_all_files_are_read_of_the_skills_that_are_asked_for(package: Package) -> None:
+    content = {"SKILL.md": text("two"), "a.md": "a\u202e"}
+    looked(
+        package, {"skills/one/SKILL.md": text("one"), **{f"skills/two/{path}": one for path, one in content.items()}}
+    )
+    one, two = look(package, ("skills",), "two".__eq__).skills
+    assert one.snapshot is None
+    assert two.snapshot is not None
+    assert (two.snapshot.hash, set(two.snapshot.hidden)) == (tree_hash(tree(content)), {"a.md"})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        text("one"),
+        "",
+        "no frontmatter",
+        text("other"),
+        text("one").replace("\n---\nText", "\nmore: " + "x" * (READ_SIZE - 100) + "\n---\nText"),
+        text("one").replace("\n---\nText", "\nmore: " + "x" * 2 * CHUNK + "\n---\nText"),
+        text("one") + "x" * 2 * CHUNK,
+    ],
+    ids=["good", "empty", "no frontmatter", "other name", "long", "too long", "long text"],
+)
+def test_what_is_wrong_with_a_skill_is_the_same_if_all_its_files_are_read(package: Package, content: str) -> None:
+    looked(package, {"skills/one/SKILL.md": content})
+    plain, whole = both(package)
+    assert whole.snapshot is not None
+    assert replace(whole, snapshot=None) == plain
+
+
+def test_frontmatter_is_of_the_bytes_that_are_hashed(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
+    def once(name: Any, *arguments: Any, **options: Any) -> int:  # noqa: ANN401  # as `os.open` takes them
+        opened = os.open(name, *arguments, **options)
+        if name == "SKILL.md":
+            lay(Path(package.root), {"skills/one/new": text("another")})
+            os.replace(f"{package.root}/skills/one/new", f"{package.root}/skills/one/SKILL.md")
+        return opened
+
+    looked(package, {"skills/one/SKILL.md": text("one")})
+    monkeypatch.setattr("skillsync.snapshot.os", Meddled(open=once))
+    (one,) = look(package, ("skills",), lambda _: True).skills
+    assert one.snapshot is not None
+    assert (one.is_valid, one.snapshot.tree["SKILL.md"]) == (True, File(digest(text("one"))))
+
+
+def test_a_skill_md_that_is_found_too_late_is_read_for_its_frontmatter(package: Package) -> None:
+    looked(package, {"skills/one/SKILL.md": text("one"), **{f"skills/one/A{n}": "" for n in range(MAX_ENTRIES)}})
+    plain, whole = both(package)
+    assert whole.snapshot is not None
+    assert whole.snapshot.faults
+    assert replace(whole, snapshot=None) == plain
+
+
+def test_a_skill_md_that_can_not_be_read_makes_it_invalid_and_another_file_ends_the_reading(
+    package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked(package, {"skills/one/SKILL.md": text("one"), "skills/one/a.md": ""})
+    monkeypatch.setattr("skillsync.snapshot.os", failing_at("SKILL.md", errno.EACCES, "open"))
+    (one,) = look(package, ("skills",), lambda _: True).skills
+    assert (one.is_valid, one.problems[0].message) == (
+        False,
+        "gem:sus 1.2.0: skills/one can't be read: Permission denied",
+    )
+    monkeypatch.setattr("skillsync.snapshot.os", failing_at("a.md", errno.EACCES, "open"))
+    with pytest.raises(OSError, match="Permission denied") as caught:
+        look(package, ("skills",), lambda _: True)
+    assert caught.value.filename == f"{package.root}/skills/one/a.md"

@@ -15,26 +15,21 @@ from skillsync.snapshot import Fault, Snapshot
 from skillsync.values import replace
 
 if TYPE_CHECKING:
+    from skillsync.discovery.provider import Provider
     from skillsync.locking.pins import Pinned
-    from skillsync.locking.resolver import Snapshots
 
 SAFE = taken()
 UNSAFE = taken(faults=(Fault(path="secret", reason="is a link that leads out of the skill"),))
 
 
-def read(candidates: tuple[Candidate, ...], **other: Snapshot) -> Snapshots:
-    """Snapshots of all admitted skills: the same for all but the skills of the given names."""
-    return {
-        (one.package.root, skill.path): other.get(skill.name, SAFE)
-        for each in candidates
-        for one in each.providers
-        for skill in one.skills
-        if skill.is_valid
-    }
+def read(found: Provider, /, **other: Snapshot) -> Provider:
+    """Return a provider with all its skills read: the same for all but the skills of the given names."""
+    return replace(found, skills=tuple(replace(skill, snapshot=other.get(skill.name, SAFE)) for skill in found.skills))
 
 
 def resolved(*candidates: Candidate, pinned: Pinned | None = None, **other: Snapshot) -> Resolution:
-    return resolve(candidates, read(candidates, **other), pinned or {})
+    found = [replace(each, providers=tuple(read(one, **other) for one in each.providers)) for each in candidates]
+    return resolve(found, pinned or {})
 
 
 def skills(found: Resolution) -> list[tuple[str, str]]:
@@ -61,7 +56,7 @@ def test_what_is_excluded_invalid_or_not_admitted_is_not_locked() -> None:
 
 def test_providers_that_ship_skills_and_are_not_admitted_are_told() -> None:
     left_out, empty = candidate("gem:bake", "other", rule=None), candidate("gem:none", rule=None)
-    assert resolved(candidate("gem:sus", "a"), left_out, empty).not_admitted == (left_out,)
+    assert resolve((left_out, empty), {}).not_admitted == (left_out,)
 
 
 def test_a_provider_without_an_admitted_skill_has_no_row() -> None:
@@ -163,24 +158,25 @@ def test_variants_with_the_same_skills_are_one_provider() -> None:
 
 
 def test_variants_whose_skills_differ_are_an_error() -> None:
-    differing = variants(("a",), ("a",))
-    first, second = differing.providers
-    content = read((differing,)) | {(second.package.root, "skills/a"): taken({"SKILL.md": "# Other\n"})}
-    for one, snapshots in (
-        (differing, content),
-        (replace(differing, providers=(second, first)), content),
-        (variants(("a",), ("a", "b")), read((variants(("a",), ("a", "b")),))),
-        (variants((), ("a",)), read((variants((), ("a",)),))),
+    same = variants(("a",), ("a",))
+    first, second = read(same.providers[0]), read(same.providers[1], a=taken({"SKILL.md": "# Other\n"}))
+    for one in (
+        replace(same, providers=(first, second)),
+        replace(same, providers=(second, first)),
+        *(
+            replace(each, providers=tuple(map(read, each.providers)))
+            for each in (variants(("a",), ("a", "b")), variants((), ("a",)))
+        ),
     ):
-        (problem,) = resolve((one,), snapshots, {}).problems
+        (problem,) = resolve((one,), {}).problems
         assert (problem.code, problem.severity) == (Code.AMBIGUOUS_PROVIDER, Severity.ERROR)
         assert problem.message == "gem:sus 1.0.0 is installed in several variants, and their skills differ"
 
 
 def test_variants_that_differ_where_nothing_is_admitted_do_not_matter() -> None:
     one = variants(("a",), ("b",))
-    assert resolve((replace(one, choice=replace(one.choice, rule=None)),), {}, {}).problems == ()
+    assert resolved(replace(one, choice=replace(one.choice, rule=None))).problems == ()
     (rule,) = rules('[providers.gem]\nsus = { skills = ["a"] }').governing("gem", "sus")
     one = variants(("a",), ("a", "b"))
     one = replace(one, choice=replace(one.choice, rule=rule))
-    assert resolve((one,), read((one,)), {}).problems == ()
+    assert resolved(one).problems == ()
