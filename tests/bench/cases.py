@@ -32,6 +32,29 @@ _MEMORY = 80  # MiB
 # Which a command needs that takes arguments and reads a lock, a registry and files.
 _LIBRARIES = "import argparse, blake3, rtoml, yaml"
 _GROWTH = (100, 1000, 10_000)  # skills
+_TAKEN_APART = "npm"  # lock and registry are the same in every layout: one shows what they take
+# What `verify --scope installed` does one after the other, by the program's own functions, each step by itself.
+_LOAD = """
+import gc; gc.disable()
+import skillsync.cli.main, skillsync.cli.verify, skillsync.rendering.terminal
+from skillsync.filesystem import open_directory
+from skillsync.locking import lockfile
+from skillsync.snapshot import snapshot
+from skillsync.syncing import registry
+import os, sys
+installed = sys.argv[1]
+"""
+_STEPS = {
+    "its step: load": "",
+    "its step: load, parse the lock": "lockfile.parse(open(lockfile.FILE_NAME, 'rb').read())",
+    "its step: load, parse the registry": "registry.parse(open(f'{installed}/{registry.FILE_NAME}', 'rb').read())",
+    "its step: load, walk and hash": """
+for name in os.listdir(installed):
+    if not name.startswith("."):
+        with open_directory(f"{installed}/{name}") as fd:
+            snapshot(fd, name)
+""",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +173,7 @@ def content(workshop: Workshop) -> Iterator[Group]:
         rows = (
             Row(run=first, to=copy, budget=1.8),
             Row(run=installed, to=read, budget=2),
+            *(_steps(project, read) if layout == _TAKEN_APART else ()),
             Row(run=changed, to=verify, budget=1.1),
             Row(run=changed, to=installed),
             Row(run=lock, to=read, budget=3.5),
@@ -158,6 +182,12 @@ def content(workshop: Workshop) -> Iterator[Group]:
         peaks = tuple(Peak(run=run) for run in (lock, first, changed, verify, installed))
         yield Group(rounds=5, rows=rows, peaks=peaks)
         workshop.remove(project)
+
+
+def _steps(project: Project, floor: Run) -> Iterator[Row]:
+    """Yield what `verify --scope installed` is made of."""
+    for name, step in _STEPS.items():
+        yield Row(run=_bare(project, name, "-c", _LOAD + step, project.installed), to=floor)
 
 
 def _copies(project: Project) -> tuple[Run, Run]:
