@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from skillsync import filesystem
 from skillsync.cli.init import HEADER
-from skillsync.cli.naming import meant, no_provider, unknown
-from skillsync.cli.project import BrokenLockError, Project, load_lock, read_manifest
-from skillsync.cli.survey import Survey, survey
+from skillsync.commands.naming import meant, no_provider, unknown
+from skillsync.commands.project import BrokenLockError, Project, load_lock, read_manifest
+from skillsync.commands.survey import Survey, survey
 from skillsync.discovery import ECOSYSTEMS
 from skillsync.errors import LOOK, Code, Problem, Severity, SkillsyncError, did_you_mean, typed
 from skillsync.locking import allowlist, lockfile

@@ -45,7 +45,7 @@ def names(kind: str = "", *typed: str) -> str:
 
     The words are as they were typed: of quotes, variables and the like in them only a leading `~` is understood.
     """
-    from skillsync.cli.project import Project, find, load_lock
+    from skillsync.commands.project import Project, find, load_lock
     from skillsync.errors import SkillsyncError
 
     try:

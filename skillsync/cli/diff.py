@@ -10,9 +10,9 @@ import os
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from skillsync.cli.differences import before_lock, before_sync
-from skillsync.cli.project import load_lock, load_manifest, require_lock, targets
-from skillsync.cli.resolving import resolved
+from skillsync.commands.differences import before_lock, before_sync
+from skillsync.commands.project import load_lock, load_manifest, require_lock, targets
+from skillsync.commands.resolving import resolved
 from skillsync.errors import LOOK, Code, Problem, SkillsyncError, did_you_mean
 from skillsync.filesystem import replace_file
 from skillsync.locking import lockfile, manifest
@@ -30,7 +30,7 @@ from skillsync.values import Value
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from skillsync.cli.project import Project
+    from skillsync.commands.project import Project
     from skillsync.rendering.report import Json
     from skillsync.reviewing.difference import FileDifference, SkillDifference
 

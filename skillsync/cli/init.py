@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
-from skillsync.cli.survey import survey
+from skillsync.commands.survey import survey
 from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
 from skillsync.locking.manifest import DEFAULT_TARGET, FILE_NAME, Manifest
 from skillsync.rendering import report
@@ -22,7 +22,7 @@ from skillsync.values import replace
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillsync.cli.project import Project
+    from skillsync.commands.project import Project
     from skillsync.locking.choice import Candidate
 
 HEADER = """\

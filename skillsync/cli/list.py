@@ -9,8 +9,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
-from skillsync.cli.overview import overview
-from skillsync.cli.project import load_lock, load_manifest
+from skillsync.commands.overview import overview
+from skillsync.commands.project import load_lock, load_manifest
 from skillsync.errors import typed
 from skillsync.locking.lockfile import Lockfile
 from skillsync.locking.manifest import FILE_NAME
@@ -21,8 +21,8 @@ from skillsync.syncing.status import Status
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillsync.cli.overview import Row, Shelf
-    from skillsync.cli.project import Project
+    from skillsync.commands.overview import Row, Shelf
+    from skillsync.commands.project import Project
     from skillsync.rendering.report import Json
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from skillsync.cli.project import Project
+    from skillsync.commands.project import Project
     from skillsync.rendering.report import Report
     from skillsync.track import Track
 
@@ -98,7 +98,8 @@ def _diff(options: Namespace, project: Project) -> Report:
 
 
 def _sync(options: Namespace, project: Project) -> Report:
-    from skillsync.cli.sync import Mode, run
+    from skillsync.cli.sync import run
+    from skillsync.commands.sync import Mode
 
     mode = Mode.DRY_RUN if options.dry_run else Mode.CHECK if options.check else Mode.APPLY
     busy = _refuse_to_wait if options.no_wait else _wait
@@ -106,7 +107,8 @@ def _sync(options: Namespace, project: Project) -> Report:
 
 
 def _verify(options: Namespace, project: Project) -> Report:
-    from skillsync.cli.verify import Scope, run
+    from skillsync.cli.verify import run
+    from skillsync.commands.verify import Scope
 
     return run(project, scope=Scope(options.scope))
 
@@ -197,12 +199,13 @@ def _run(given: Sequence[str], form: str) -> int:
     try:
         _check_encoding()
         _load(form)
-        from skillsync.cli.project import Project, find
+        from skillsync.commands.project import find_project
+        from skillsync.values import replace
 
-        root = find(options.project)
+        project = find_project(options.project, python=options.python, outside=options.allow_outside)
+        root = project.root
         with _progress(options) as track:
-            project = Project(root=root, python=options.python, outside=options.allow_outside, track=track)
-            found = _RUNS[options.command](options, project)
+            found = _RUNS[options.command](options, replace(project, track=track))
     except SkillsyncError as error:
         return _print_problems(error.problems, command, form, root)
     except KeyboardInterrupt:
@@ -252,7 +255,7 @@ def _rendered(found: Report, form: str, root: str | None) -> str:
         return to_json(found)
     from importlib import import_module
 
-    from skillsync.cli.project import in_repository
+    from skillsync.commands.project import in_repository
 
     render: Callable[[Report, str], str] = import_module(f"skillsync.rendering.{form}").render
     return render(found, in_repository(root) if root else "")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillsync.cli.naming import no_provider
-from skillsync.cli.overview import overview
-from skillsync.cli.project import load_lock, load_manifest
+from skillsync.commands.naming import no_provider
+from skillsync.commands.overview import overview
+from skillsync.commands.project import load_lock, load_manifest
 from skillsync.errors import LOOK, Code, Problem, SkillsyncError, did_you_mean
 from skillsync.filesystem import open_directory, read_start
 from skillsync.hashing import SKILL_FILE, File
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-    from skillsync.cli.overview import Here, Overview, Row, Shelf
-    from skillsync.cli.project import Project
+    from skillsync.commands.overview import Here, Overview, Row, Shelf
+    from skillsync.commands.project import Project
     from skillsync.discovery.provider import FoundSkill, Provider
     from skillsync.locking.changes import Change
     from skillsync.locking.choice import Choice

@@ -1,155 +1,88 @@
-"""`skillsync verify`: every difference between lock, target directories and providers; changes nothing.
+"""`skillsync verify`: what differs from the lock, for people and programs.
 
-Invariants: the same plan as `sync`; says how much it looked at; a lock with skills of which none was looked at fails.
+Invariants: says what `skillsync.commands.verify` came to, and decides nothing.
 """
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING
 
-from skillsync.cli.former import former
-from skillsync.cli.project import Project, load_manifest, require_lock, targets
-from skillsync.locking.changes import between
-from skillsync.locking.pins import pinned_by
+from skillsync.commands import verify
 from skillsync.rendering import report
 from skillsync.rendering.report import Report, Verification
-from skillsync.syncing import plan
-from skillsync.syncing.plan import Directory, Drift, DriftRow, Linked
-from skillsync.syncing.state import notes, read_settled
+from skillsync.values import fields_of
 
 if TYPE_CHECKING:
-    from skillsync.errors import Problem
-    from skillsync.locking.lockfile import Lockfile
-    from skillsync.locking.manifest import Manifest
-    from skillsync.syncing.plan import State
-    from skillsync.syncing.target import Target
+    from collections.abc import Iterator
 
-
-class Scope(Enum):
-    """What is compared with the lock."""
-
-    ALL = "all"
-    INSTALLED = "installed"
-    PROVIDERS = "providers"
-
-
-class _Findings:
-    """What was looked at and found so far."""
-
-    def __init__(self) -> None:
-        self.compared: list[tuple[str | None, str]] = []
-        self.skills = self.files = self.providers = 0
-        self.drift: list[tuple[str | None, DriftRow]] = []
-        self.problems: list[Problem] = []
-        self.lines: list[str] = []
-        self.notes: dict[str, str] = {}
-        self.left_out: list[str] = []
-        self.data: report.Json = {}
+    from skillsync.commands.project import Project
+    from skillsync.commands.verify import Scope, Verified
 
 
 def run(project: Project, *, scope: Scope) -> Report:
-    """Compare what the scope asks for with the lock."""
-    lock = require_lock(project)
-    manifest = load_manifest(project)
-    found = _Findings()
-    if scope is not Scope.INSTALLED:
-        _compare_providers(project, manifest, lock, found)
-    if scope is Scope.ALL:
-        # Both sides of each skill are read; it counts once, as installed.
-        found.skills = found.files = 0
-    if scope is not Scope.PROVIDERS:
-        for place in targets(project, manifest):
-            _compare_target(place, read_settled(place, lock, project.track), lock, found)
-        found.problems += former(project, manifest)
-    blind = bool(lock.skills) and not found.skills
-    failed = any(problem.is_error for problem in found.problems)
-    ok = not found.drift and not failed and not blind
-    checked = {"skills": found.skills, "files": found.files, "providers": found.providers}
-    summary = _summary(found, lock, scope, ok=ok)
+    """Verify, and say what came of it."""
+    found = verify.verify(project, scope=scope)
+    lines, summary = list(_lines(found)), _summary(found)
+    notes = {path: note for one in found.installed for path, note in one.notes.items()}
+    left_out = [f"{one.target}/{path}" for one in found.installed for path in one.left_out]
+    environments = (
+        {"environments": report.environments_json(found.provided.survey.environments)} if found.provided else {}
+    )
+    drift = found.differences
     return Report(
-        lines=[*found.lines, summary] if ok else found.lines,
+        lines=[*lines, summary] if found.is_ok else lines,
         findings=[
-            *(report.drift_line(row, name, found.notes) for name, row in found.drift),
-            *(() if ok else [summary]),
+            *(report.drift_line(row, name, notes) for name, row in drift),
+            *(() if found.is_ok else [summary]),
         ],
         data={
-            **found.data,
-            "ok": ok,
-            "checked": checked,
-            "not_compared": found.left_out,
-            "drift": [report.drift_json(row, name) for name, row in found.drift],
+            **environments,
+            "ok": found.is_ok,
+            "checked": fields_of(found.checked),
+            "not_compared": left_out,
+            "drift": [report.drift_json(row, name) for name, row in drift],
         },
         verification=Verification(
             project=project.root,
-            compared=tuple(found.compared),
-            drift=tuple(found.drift),
-            notes=found.notes,
+            compared=tuple(_compared(found)),
+            drift=drift,
+            notes=notes,
             summary=summary,
         ),
-        problems=tuple(found.problems),
-        drift=not ok,
+        problems=found.problems,
+        drift=found.drift,
     )
 
 
-def _compare_target(place: Target, state: State, lock: Lockfile, found: _Findings) -> None:
-    """Compare what is in one target directory with the lock."""
-    made = plan.make(place.name, lock, state, force=False)
-    locked = [one for name, one in state.disk.items() if name in lock.skills]
-    read = [one.snapshot for one in locked if isinstance(one, Directory)]
-    found.compared += [(place.name, skill) for skill in lock.skills]
-    # Of a link there is its text to look at: what it leads to is another target's.
-    found.skills += len(read) + sum(isinstance(one, Linked) for one in locked)
-    found.files += sum(len(one.tree) for one in read)
-    found.drift += [(place.name, row) for row in made.drift]
-    found.notes |= notes(place, made, lock)
-    left_out = sorted(
-        f"{name}/{path}"
-        for name, one in state.disk.items()
-        if name in lock.skills and isinstance(one, Directory)
-        for path in (*one.snapshot.runtime, *one.snapshot.ignored)
-    )
-    found.left_out += [f"{place.name}/{path}" for path in left_out]
-    if left_out:
-        found.lines.append(report.printable(f"not compared in {place.name}: {', '.join(left_out)}"))
-    if state.unowned:
-        found.lines.append(report.printable(f"not skillsync's in {place.name}: {', '.join(state.unowned)}"))
+def _lines(found: Verified) -> Iterator[str]:
+    """Yield what was read, and what of it was not compared."""
+    if found.provided:
+        from skillsync.commands.resolving import nothing
+
+        yield from report.environment_lines(found.provided.survey.environments)
+        if found.provided.changes is not None and not found.provided.resolution.lock.skills:
+            yield nothing(found.provided.survey, found.provided.resolution)
+    for one in found.installed:
+        if one.left_out:
+            yield report.printable(f"not compared in {one.target}: {', '.join(one.left_out)}")
+        if one.unowned:
+            yield report.printable(f"not skillsync's in {one.target}: {', '.join(one.unowned)}")
 
 
-def _compare_providers(project: Project, manifest: Manifest, lock: Lockfile, found: _Findings) -> None:
-    """Compare the lock with manifest and environment, as `lock --check` does."""
-    from skillsync.cli.resolving import nothing, resolved
-
-    survey, resolution = resolved(project, manifest, pinned_by(lock))
-    problems = (*survey.problems, *resolution.problems)
-    found.problems += problems
-    found.lines += report.environment_lines(survey.environments)
-    found.data["environments"] = report.environments_json(survey.environments)
-    found.providers += len(resolution.lock.providers)
-    found.skills += len(resolution.lock.skills)
-    found.files += sum(len(skill.tree) for _, skill in resolution.lock.skills.values())
-    # Of an environment that can't be read whole, only its problems are known.
-    if not any(problem.is_error for problem in problems):
-        changes = between(lock, resolution.lock)
-        found.compared += [(None, skill) for skill in lock.skills]
-        for change in changes:
-            note = report.SAME_VERSION if change.is_silent else ""
-            found.drift.append((None, DriftRow(kind=Drift.STALE_LOCK, skill=change.skill, note=note)))
-        if not resolution.lock.skills:
-            found.lines.append(nothing(survey, resolution))
+def _compared(found: Verified) -> Iterator[tuple[str | None, str]]:
+    """Yield what was compared with the lock: a skill's directory, or what its package ships."""
+    if found.provided and found.provided.changes is not None:
+        yield from ((None, skill) for skill in found.lock.skills)
+    yield from ((one.target, skill) for one in found.installed for skill in found.lock.skills)
 
 
-def _summary(found: _Findings, lock: Lockfile, scope: Scope, *, ok: bool) -> str:
-    checked = ", ".join(
-        report.counted(number, word)
-        for number, word in ((found.skills, "skill"), (found.files, "file"), (found.providers, "provider"))
-    )
-    checked = f"checked {checked} (scope {scope.value})"
-    if ok:
-        return f"ok: {checked}" if lock.skills else f"ok: the lock has no skills; {checked}"
-    if not found.drift:
+def _summary(found: Verified) -> str:
+    counts = ", ".join(report.counted(number, word[:-1]) for word, number in fields_of(found.checked).items())
+    checked = f"checked {counts} (scope {found.scope.value})"
+    if found.is_ok:
+        return f"ok: {checked}" if found.lock.skills else f"ok: the lock has no skills; {checked}"
+    if not found.differences:
         return f"failed: {checked}"
-    said = f"drift: {report.counted(len(found.drift), 'difference')}; {checked}"
+    said = f"drift: {report.counted(len(found.differences), 'difference')}; {checked}"
     # Where something is wrong besides, its own command comes first.
-    failed = any(problem.is_error for problem in found.problems)
-    return said if failed else f"{said}; {report.cure([row for _, row in found.drift])}"
+    return said if found.is_stopped else f"{said}; {report.cure([row for _, row in found.differences])}"

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from skillsync.errors import Problem
 
+# What a package is that is none of the providers (`Environment.own`).
+OWN = "the project itself, or a member of its workspace"
+
 
 class Record(Value, cached=True):
     """What the installer wrote down of a package's files where packages share directories, as far as skills go.

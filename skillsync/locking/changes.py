@@ -30,6 +30,9 @@ class Action(Enum):
     FORGET = "forget"  # a registry row alone
 
 
+SAME_VERSION = "the same version with other content"  # of a change that is silent
+
+
 class FileChanges(Value):
     """What differs between two trees, by path."""
 

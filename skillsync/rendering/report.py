@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from skillsync.discovery.environment import OWN
 from skillsync.errors import ExitCode, Problem, exit_code, typed
-from skillsync.locking.changes import Action, Change
+from skillsync.locking.changes import SAME_VERSION, Action, Change
 from skillsync.schema import is_visible
 from skillsync.syncing.plan import Drift
 from skillsync.values import Value, field
@@ -240,9 +241,6 @@ def change_lines(change: Change, marks: Sequence[Mark] = (), *, target: str = ""
         yield printable(f"    - {path}, which skillsync did not write")
 
 
-SAME_VERSION = "the same version with other content"
-
-
 def change_line(change: Change, *, target: str = "") -> str:
     """Return what is done to a skill, and whose it is."""
     owner = f"{change.provider} {change.version}" if change.version else change.provider
@@ -268,9 +266,6 @@ def not_admitted_lines(candidates: Iterable[Candidate]) -> Iterator[str]:
             yield printable(f"  `{candidate.choice.refusing.key}` admits `{candidate.choice.refusing.requirement}`")
         else:
             yield printable(f"  to admit it, run {typed('allow', candidate.key)}")
-
-
-OWN = "the project itself, or a member of its workspace"
 
 
 def own_lines(providers: Iterable[Provider]) -> Iterator[str]:

@@ -13,8 +13,8 @@ import pytest
 from gems import write_files
 from projects import LOCK, SKILLS, Project, skill
 
-from skillsync.cli.differences import difference
 from skillsync.cli.main import main
+from skillsync.commands.differences import difference
 from skillsync.filesystem import open_directory
 from skillsync.locking.changes import Action, Change, FileChanges
 from skillsync.rendering import terminal

@@ -17,7 +17,7 @@ import tools
 from projects import LOCK, SKILLS, Project, Result
 
 from skillsync.cli import main as command_line
-from skillsync.cli.project import find
+from skillsync.commands.project import find
 from skillsync.errors import SkillsyncError
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def test_a_failure_of_the_system_is_named_with_its_place(
     def failing(*_: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO), place)
 
-    monkeypatch.setattr("skillsync.cli.survey.read_environments", failing)
+    monkeypatch.setattr("skillsync.commands.survey.read_environments", failing)
     (problem,) = project.run("list", "--format", "json").json["problems"]
     assert (problem["code"], problem["message"], problem.get("path")) == ("io", message, path)
 
@@ -343,7 +343,7 @@ def test_a_reader_that_goes_while_a_command_runs_ends_it(project: Project, monke
     def gone(*_: object) -> None:
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
-    monkeypatch.setattr("skillsync.cli.survey.read_environments", gone)
+    monkeypatch.setattr("skillsync.commands.survey.read_environments", gone)
     assert project.run("list") == Result(4, "", "")
 
 
@@ -451,7 +451,8 @@ def test_a_signal_that_the_caller_ignores_stays_ignored(project: Project) -> Non
 # What is there may be used, and so many bytes more.
 _SHORT = """
 import resource, sys
-from skillsync.cli import lock, overview
+from skillsync.cli import lock
+from skillsync.commands import overview
 from skillsync.cli.main import main
 pages = int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + int(sys.argv[1]), resource.RLIM_INFINITY))
@@ -484,7 +485,7 @@ def test_neither_memory_nor_depth_ends_in_a_traceback(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("skillsync.cli.project.find", fail)
+    monkeypatch.setattr("skillsync.commands.project.find", fail)
     result = project.run("list")
     assert (result.code, result.out) == (4, "")
     assert result.err.startswith("error[io]: there is not enough memory for this\n  hint: ")
@@ -557,7 +558,7 @@ def test_an_interrupt_at_any_time_is_130(
         raise KeyboardInterrupt
 
     before = project.tree
-    monkeypatch.setattr("skillsync.cli.survey.read_environments", stop)
+    monkeypatch.setattr("skillsync.commands.survey.read_environments", stop)
     assert project.run(*arguments).code == 130
     monkeypatch.undo()
     monkeypatch.setattr("builtins.print", stop)

@@ -7,7 +7,7 @@ import pytest
 from builders import Meddled
 from projects import LOCK, MANIFEST, Project
 
-from skillsync.cli import project as module
+from skillsync.commands import project as module
 from skillsync.errors import Code, SkillsyncError
 
 if TYPE_CHECKING:

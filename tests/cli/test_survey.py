@@ -6,8 +6,8 @@ import gems
 import pytest
 from projects import HOME, LOCK, Project
 
-from skillsync.cli import project as asked
-from skillsync.cli.survey import none_whole, read_environments, survey
+from skillsync.commands import project as asked
+from skillsync.commands.survey import none_whole, read_environments, survey
 from skillsync.errors import Code, Problem, Severity, SkillsyncError
 from skillsync.locking.choice import Choice
 from skillsync.locking.manifest import Manifest
@@ -110,5 +110,5 @@ def test_what_is_a_warning_and_an_error_is_said_once_as_an_error(
         object.__setattr__(environment, "problems", (warning, warning.as_error(), warning))
         return found
 
-    monkeypatch.setattr("skillsync.cli.survey.read_environments", twice)
+    monkeypatch.setattr("skillsync.commands.survey.read_environments", twice)
     assert survey(asked.Project(root=str(app.root)), Manifest(), {}).problems == (warning.as_error(),)

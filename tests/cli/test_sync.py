@@ -935,7 +935,7 @@ def test_a_failure_after_a_stopped_run_was_settled_says_so(project: Project, mon
     def fail(*_: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr("skillsync.cli.sync.apply", fail)
+    monkeypatch.setattr("skillsync.commands.sync.apply", fail)
     result = project.run("sync")
     assert (result.code, result.err.splitlines()) == (
         4,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillsync.cli.project import Project, targets
-from skillsync.cli.survey import Survey, none_whole, survey
+from skillsync.commands.project import Project, targets
+from skillsync.commands.survey import Survey, none_whole, survey
 from skillsync.errors import Code, Problem, Severity
 from skillsync.locking.pins import pinned_by
 from skillsync.schema import folded
@@ -21,7 +21,7 @@ from skillsync.values import Value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from skillsync.cli.survey import Wanted
+    from skillsync.commands.survey import Wanted
     from skillsync.discovery.provider import Provider
     from skillsync.locking.choice import Candidate, Choice
     from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile

@@ -21,7 +21,7 @@ from skillsync.syncing.target import locate, opened
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillsync.cli.project import Project
+    from skillsync.commands.project import Project
     from skillsync.locking.manifest import Manifest
     from skillsync.syncing.target import Target
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillsync.discovery import ECOSYSTEMS
+from skillsync.discovery.environment import OWN
 from skillsync.errors import LOOK, Code, Problem, SkillsyncError, did_you_mean, typed
 from skillsync.locking.manifest import Named, is_pattern
-from skillsync.rendering.report import OWN
 from skillsync.schema import line_fault, suggestion
 
 if TYPE_CHECKING:

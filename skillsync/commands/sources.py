@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillsync.cli.survey import read_environments
+from skillsync.commands.survey import read_environments
 from skillsync.discovery import ECOSYSTEMS
 from skillsync.discovery.environment import Environment, NoEnvironment
 from skillsync.errors import Code, Problem, UnreadableError
@@ -18,7 +18,7 @@ from skillsync.syncing.apply import Source, check_source
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from skillsync.cli.project import Project
+    from skillsync.commands.project import Project
     from skillsync.discovery.environment import Package
     from skillsync.locking.lockfile import LockedProvider, Lockfile
     from skillsync.locking.manifest import Manifest

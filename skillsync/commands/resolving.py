@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillsync.cli.survey import Survey, judged_alone, read_environments, seen, survey
+from skillsync.commands.survey import Survey, judged_alone, read_environments, seen, survey
 from skillsync.discovery import ECOSYSTEMS, PYPI
 from skillsync.errors import SkillsyncError
 from skillsync.locking.choice import Choice
@@ -18,7 +18,7 @@ from skillsync.values import replace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillsync.cli.project import Project
+    from skillsync.commands.project import Project
     from skillsync.discovery.environment import Environment, NoEnvironment
     from skillsync.locking.lockfile import Lockfile
     from skillsync.locking.manifest import Manifest
@@ -34,7 +34,7 @@ def resolved_alone(
     project: Project, manifest: Manifest, old: Lockfile, only: Sequence[str]
 ) -> tuple[Survey, Resolution]:
     """Return what is installed of the providers that are named, and the lock in which they alone are new."""
-    from skillsync.cli.naming import meant, unknown
+    from skillsync.commands.naming import meant, unknown
 
     command, pinned = "lock --only", pinned_by(old)
     sight = seen(_answers(project, manifest, pinned, only), manifest, Choice.admits, project.track)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
-from skillsync.cli.project import targets
+from skillsync.commands.project import targets
 from skillsync.errors import SkillsyncError, UnreadableError
 from skillsync.filesystem import Kind, listing, open_directory, read_file
 from skillsync.hashing import SCHEME, Entry, File, Tree
@@ -27,7 +27,7 @@ from skillsync.syncing.target import opened
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skillsync.cli.project import Project
+    from skillsync.commands.project import Project
     from skillsync.errors import Code, Problem
     from skillsync.locking.lockfile import Lockfile
     from skillsync.locking.manifest import Manifest
@@ -79,7 +79,7 @@ def _of_packages(project: Project, manifest: Manifest, lock: Lockfile, names: Se
     """Read the packages' copies of locked skills; where a package isn't installed, there is none."""
     if not names:
         return {}
-    from skillsync.cli.sources import find
+    from skillsync.commands.sources import find
 
     found: Copies = {}
     with suppress(SkillsyncError):

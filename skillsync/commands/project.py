@@ -43,6 +43,11 @@ def targets(project: Project, manifest: Manifest) -> list[Target]:
     return locate(project.root, manifest.targets, outside=project.outside, link=manifest.link)
 
 
+def find_project(directory: str | None = None, *, python: str | None = None, outside: bool = False) -> Project:
+    """Return the project that a command is about; the directory as `find` takes it, the rest as in `Project`."""
+    return Project(root=find(directory), python=python, outside=outside)
+
+
 def find(directory: str | None) -> str:
     """Return the project's directory, absolute: the one given, or the nearest upward that is one.
 

@@ -23,7 +23,7 @@ from skillsync.values import Value, replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from skillsync.cli.project import Project
+    from skillsync.commands.project import Project
     from skillsync.discovery.provider import Provider
     from skillsync.locking.choice import Choice
     from skillsync.locking.manifest import Manifest
