@@ -239,9 +239,10 @@ class _Walk:
         self.at = prefix
         seen: dict[str, str] = {}
         with os.scandir(fd) as entries:
-            found = [(entry.name, entry) for entry in entries if self._is_wanted(entry, prefix)]
-        found.sort()
-        for name, entry in found:
+            # By name: of a file that is made anew meanwhile, some systems list the old one and the new one.
+            found = {entry.name: entry for entry in entries if self._is_wanted(entry, prefix)}
+        for name in sorted(found):
+            entry = found[name]
             path = self.at = prefix + name
             twin = seen.setdefault(folded(name), name)
             if twin != name:

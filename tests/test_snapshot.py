@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import builders
@@ -19,6 +20,7 @@ from skillsync.hashing import MAX_LINKS, SCHEME, File, Link, tree_hash
 from skillsync.snapshot import MAX_DEPTH, MAX_ENTRIES, Facts, Snapshot, shipped_faults, snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from builders import Piece
@@ -488,6 +490,20 @@ def test_a_directory_that_becomes_a_file_is_a_fault(root: Path, monkeypatch: pyt
     lay(root, {"d/x": "1"})
     change_before_open(root / "d", "a file", monkeypatch)
     assert faults(walked(root)) == [("d", "changed while it was read")]
+
+
+def test_a_file_that_is_listed_twice_is_read_once(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Linux's tmpfs does that with a file that is removed and made again while its directory is listed.
+    @contextmanager
+    def list_twice(fd: int) -> Iterator[list[os.DirEntry[str]]]:
+        with os.scandir(fd) as entries:
+            yield [*entries, *os.scandir(fd)]
+
+    lay(root, {"f": "1", "d/g": "2", "l": Link("f")})
+    expected = walked(root)
+    monkeypatch.setattr("skillsync.snapshot.os", Meddled(scandir=list_twice))
+    assert copied(root, tmp_path / "copy") == expected
+    assert expected.hash
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.EINVAL])
