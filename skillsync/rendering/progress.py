@@ -59,12 +59,14 @@ class _At:
 
 def line(command: str, at: Any, seconds: float, columns: int) -> str:  # noqa: ANN401  # has words, done and total
     """Return what is shown: command, work, and how much of it is done, in at most as many columns as there are."""
+    # Once each: the work goes on meanwhile, and the next part of it may be none.
+    done, total = at.done, at.total
     left = f"{command}: {at.words}"
-    if not at.total:
+    if not total:
         return f"{left}, {seconds:.0f} s"[: columns - 1]
-    right = f"{at.done} of {at.total}, {seconds:.0f} s"
+    right = f"{done} of {total}, {seconds:.0f} s"
     room = min(_BAR, columns - len(left) - len(right) - 5)
-    full = room * min(at.done, at.total) // at.total
+    full = room * min(done, total) // total
     bar = f" [{'#' * full}{' ' * (room - full)}] " if room > 0 else " "
     return f"{left}{bar}{right}"[: columns - 1]
 

@@ -208,6 +208,19 @@ def test_the_bar_says_how_much_is_done() -> None:
         assert len(progress.line("verify", At(), 100, columns)) < columns
 
 
+def test_work_that_ends_while_its_line_is_made_ends_no_line() -> None:
+    class Ending:
+        words = "reading .agents/skills"
+        done = 7
+        left = iter((7,))
+
+        @property
+        def total(self) -> int:
+            return next(self.left, 0)
+
+    assert progress.line("verify", Ending(), 3, 60).endswith("] 7 of 7, 3 s")
+
+
 def test_each_command_counts_what_it_does(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every part of a long command is handed out by what counts it: none is counted that isn't done, or the reverse."""
     seen: list[tuple[str, int, int]] = []
