@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from skillsync.rendering.report import printable
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from threading import Event
@@ -51,7 +53,7 @@ class _At:
         self.done = self.total = 0
 
     def track(self, parts: Collection[T], words: str) -> Iterable[T]:
-        self.done, self.total, self.words = 0, len(parts), words
+        self.done, self.total, self.words = 0, len(parts), printable(words)
         for part in parts:
             yield part
             self.done += 1

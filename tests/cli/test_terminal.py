@@ -208,6 +208,18 @@ def test_the_bar_says_how_much_is_done() -> None:
         assert len(progress.line("verify", At(), 100, columns)) < columns
 
 
+def test_the_bar_shows_a_target_directory_as_the_report_does() -> None:
+    said = ""
+    with (
+        terminal() as (person, program),
+        os.fdopen(os.dup(program), "w") as stream,
+        progress.shown("verify", stream) as track,
+    ):
+        for _ in track((1,), "reading \x9b31m\u202e"):
+            said = until(person, lambda text: " 0 of 1" in text)
+    assert said.startswith("\rverify: reading \\x9b31m\\u202e [")
+
+
 def test_work_that_ends_while_its_line_is_made_ends_no_line() -> None:
     class Ending:
         words = "reading .agents/skills"
