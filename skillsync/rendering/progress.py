@@ -1,7 +1,8 @@
 """A bar that tells a person at a terminal how far a long command is.
 
 Invariants: nothing before half a second, and nothing for who asked for quiet, for CI or for a program; the line is gone
-before anything else is printed, and never longer than the terminal; a terminal that goes away ends no command.
+before anything else is printed, and never longer than the terminal; neither a terminal that goes away nor a system
+without a thread to spare ends a command.
 """
 
 from __future__ import annotations
@@ -36,12 +37,15 @@ def shown(command: str, stream: Any) -> Iterator[Track]:  # noqa: ANN401  # as a
 
     at, done = _At(), Event()
     ticking = Thread(target=_tick, args=(command, at, stream, done), daemon=True)
-    ticking.start()
+    # Where the system gives no thread, nothing is shown, and the work is done all the same.
+    with suppress(RuntimeError):
+        ticking.start()
     try:
         yield at.track
     finally:
         done.set()
-        ticking.join()
+        if ticking.is_alive():
+            ticking.join()
 
 
 class _At:

@@ -160,6 +160,19 @@ def test_a_terminal_that_goes_away_ends_no_command(project: Project) -> None:
         project.done("lock")
 
 
+def test_a_system_that_gives_no_thread_ends_no_command(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")  # Python's word for it
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with terminal() as (_, program), os.fdopen(os.dup(program), "w") as stream:
+        monkeypatch.setattr("sys.stderr", stream)
+        monkeypatch.delenv("CI", raising=False)
+        monkeypatch.setenv("TERM", "xterm")
+        with contextlib.chdir(project.root), contextlib.redirect_stdout(None):
+            assert command_line.main(["lock"]) == 0
+
+
 @pytest.mark.parametrize(
     ("options", "environ"),
     [
