@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
 from skillsync.filesystem import exists, list_directory, listing
+from skillsync.schema import is_visible
 from skillsync.syncing import gitignore, registry
 from skillsync.syncing.registry import Row
 from skillsync.syncing.state import gitignore_text, read_registry
@@ -69,14 +70,26 @@ def _about(place: Target) -> Iterator[Problem]:
     if ignored is not None and not rest:
         ours.append(gitignore.FILE_NAME)
     paths = [f"{place.real}/{name}" for name in ours] if entries.keys() - set(ours) else [place.real]
-    # A person may be anywhere: what is removed is named from there.
-    command = shlex.join(("rm", "-r", *map(os.path.relpath, paths)))
+    command = shlex.join(("rm", "-r", *map(_from_here, paths)))
     if rest and rest != ignored:
-        command += f"` and take its block out of `{os.path.relpath(f'{place.real}/{gitignore.FILE_NAME}')}"
+        command += f"` and take its block out of `{_from_here(f'{place.real}/{gitignore.FILE_NAME}')}"
     more = f" and {len(owned) - _NAMED} more" if len(owned) > _NAMED else ""
     words = f"is no target any more, and has skills that skillsync installed: {', '.join(owned[:_NAMED])}{more}"
-    hint = f"look whether anybody changed them, then `{command}`; or add it to `targets`"
+    # What is escaped when it is shown would name another file in a shell.
+    step = f"`{command}`" if is_visible(command) else "remove them"
+    hint = f"look whether anybody changed them, then {step}; or add it to `targets`"
     yield _warning(place, words, hint)
+
+
+def _from_here(path: str) -> str:
+    """Return a path from where the person is, who may be anywhere; whole where `rm` would refuse that."""
+    try:
+        found = os.path.relpath(path)
+    except FileNotFoundError:  # where they are is gone
+        return path
+    if found.rpartition("/")[2] in {".", ".."}:
+        return path
+    return f"./{found}" if found.startswith("-") else found
 
 
 def _warning(place: Target, words: str, hint: str) -> Problem:

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import io
 import os
+import shlex
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
@@ -210,6 +211,54 @@ def test_what_is_removed_is_named_from_where_the_person_is(fresh: Project) -> No
             code = command_line.main(["verify", "--project", "../.."])
     assert code == 0
     assert f"`rm -r ../../{CLAUDE}`" in out.getvalue()
+
+
+def removing(root: str) -> list[str]:
+    """Verify a project from where the test is, and return the words for the shell that its warning has."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(None), contextlib.redirect_stderr(out):
+        assert command_line.main(["verify", "--project", root]) == 0
+    assert "is no target any more" in out.getvalue()
+    return shlex.split(out.getvalue().partition("then `")[2].partition("`; or")[0])
+
+
+@pytest.mark.parametrize("inside", ["", "/testing", "/testing/scripts"])
+def test_what_is_removed_can_be_where_the_person_is(fresh: Project, inside: str) -> None:
+    fresh.change("sus", {"skills/testing/scripts/run": "x"}).done("lock")
+    fresh.manifest(TARGETS).done("sync")
+    fresh.manifest("version = 1\n")
+    with contextlib.chdir(f"{fresh.root}/{CLAUDE}{inside}"):
+        subprocess.run(removing(str(fresh.root)), check=True)
+    assert not (fresh.root / CLAUDE).exists()
+    assert warned(fresh, "verify") == []
+
+
+def test_what_is_removed_is_no_option_of_rm_s(fresh: Project) -> None:
+    fresh.manifest(TARGETS).done("sync")
+    fresh.manifest("version = 1\n")
+    project = fresh.root.rename(fresh.root.with_name("-app"))
+    with contextlib.chdir(project.parent):
+        subprocess.run(removing("./-app"), check=True)
+    assert not (project / CLAUDE).exists()
+
+
+def test_what_is_removed_is_named_by_its_whole_path_where_the_person_s_directory_is_gone(
+    fresh: Project, tmp_path: Path
+) -> None:
+    fresh.manifest(TARGETS).done("sync")
+    fresh.manifest("version = 1\n")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    with contextlib.chdir(gone):
+        gone.rmdir()
+        assert removing(str(fresh.root)) == ["rm", "-r", f"{fresh.root}/{CLAUDE}"]
+
+
+def test_a_name_that_is_not_shown_as_it_is_is_in_no_command(fresh: Project) -> None:
+    fresh.manifest('targets = [".claude\\u202E/skills"]\n').done("sync")
+    fresh.manifest("version = 1\n").done("sync")
+    (problem,) = fresh.done("verify", "--format", "json").json["problems"]
+    assert problem["hint"] == "look whether anybody changed them, then remove them; or add it to `targets`"
 
 
 def test_many_skills_of_a_former_target_are_counted(fresh: Project) -> None:
