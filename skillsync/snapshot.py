@@ -350,8 +350,9 @@ class _Walk:
         """Hash an open file, and copy and compare it and look into it in the same read, as far as that is wanted."""
         name, recorded = path.rpartition("/")[2], self._recorded.get(path)
         size = status.st_size
-        # One more than there is to be: so that all of a small file is known to be all.
-        chunk = os.read(opened, min(size + 1, CHUNK))
+        # One more than there is to be: so that all of a small file is known to be all. Of one that is said to be empty
+        # that would be a byte, which tells no script, and is all that some file systems give at once.
+        chunk = os.read(opened, min(size + 1, CHUNK) if size else CHUNK)
         facts = Facts(size=size, executable=bool(status.st_mode & stat.S_IXUSR), script=chunk.startswith(b"#!"))
         sha256 = _sha256() if recorded else None
         seen: list[bytes] | Large | None = None

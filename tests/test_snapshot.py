@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import builders
@@ -21,7 +22,6 @@ from skillsync.snapshot import MAX_DEPTH, MAX_ENTRIES, Facts, Snapshot, shipped_
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from builders import Piece
 
@@ -490,6 +490,29 @@ def test_a_directory_that_becomes_a_file_is_a_fault(root: Path, monkeypatch: pyt
     lay(root, {"d/x": "1"})
     change_before_open(root / "d", "a file", monkeypatch)
     assert faults(walked(root)) == [("d", "changed while it was read")]
+
+
+def test_a_script_that_is_filled_after_it_was_looked_at_is_one(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(fd: int) -> os.stat_result:
+        status = os.fstat(fd)
+        if status.st_size == 0:
+            (root / "run").write_text("#!/bin/sh\n")
+        return status
+
+    lay(root, {"run": ""})
+    monkeypatch.setattr("skillsync.snapshot.os", Meddled(fstat=fill))
+    found = copied(root, tmp_path / "copy")
+    assert (found.tree["run"], found.facts["run"].script) == (File(hash_of(b"#!/bin/sh\n")), True)
+    assert os.access(tmp_path / "copy/run", os.X_OK)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/sys/fs/inotify"), reason="no file here is said to be empty and isn't")
+def test_a_file_that_its_system_says_is_empty_is_read_whole() -> None:
+    directory = Path("/proc/sys/fs/inotify")
+    found = walked(directory)
+    assert found.tree == {path.name: File(hash_of(path.read_bytes())) for path in directory.iterdir()}
 
 
 def test_a_file_that_is_listed_twice_is_read_once(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
