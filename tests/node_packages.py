@@ -257,6 +257,7 @@ def publish(registry: Registry, directory: Path, sources: Iterable[Path], enviro
 
 # What the tests run besides npm, at the versions that they were written with.
 _TOOLS = {
+    "@taplo/cli": "0.7.0",
     "@yarnpkg/cli-dist": "4.18.1",
     "bun": "1.4.5",
     "pnpm": "12.23.0",
@@ -268,7 +269,7 @@ _TOOLS = {
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Package managers and `semver`, installed for the tests alone."""
+    """Package managers, `semver` and `taplo`, installed for the tests alone."""
 
     node_modules: Path
 
@@ -285,6 +286,10 @@ class Tools:
                 run(("npm", "install", "--no-package-lock"), cache, node_environ(cache / "home"))
                 done.write_text(wanted)
         return cls(cache / "node_modules")
+
+    @property
+    def taplo(self) -> tuple[str, ...]:
+        return ("node", str(self.node_modules / "@taplo/cli/dist/cli.js"))
 
     @property
     def pnpm(self) -> tuple[str, ...]:

@@ -169,6 +169,8 @@ def _help(parser: argparse.ArgumentParser) -> None:
     text = f"a command, or {', '.join(TOPICS)} (default: all commands)"
     about.add_argument("topic", metavar="TOPIC", nargs="?", help=text)
     about.add_argument("--man", action="store_true", help="print all of it as a man page")
+    text = "print the JSON Schema of agent-skills.toml or agent-skills.lock, for an editor"
+    about.add_argument("--schema", choices=("manifest", "lock"), help=text)
 
 
 def _completion(parser: argparse.ArgumentParser) -> None:

@@ -65,6 +65,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("skillsync help sync", "a command's --help"),
         ("skillsync help conflicts", "a topic"),
         ("skillsync help --man | man -l -", "all of it, as a man page"),
+        ("skillsync help --schema manifest", "a JSON Schema, for an editor"),
     ),
     "completion": (
         ('eval "$(skillsync completion bash)"', "in ~/.bashrc"),

@@ -1,4 +1,4 @@
-"""`skillsync help`: a command's --help, or a topic's text.
+"""`skillsync help`: a command's --help, a topic's text, or the schema of a file that people and tools read.
 
 Invariants: reads nothing but the program's own texts, and needs no project.
 """
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 def topic(name: str) -> str:
     """Return a topic's text."""
     return files("skillsync.cli").joinpath("topics", f"{name}.txt").read_text(encoding="utf-8")
+
+
+def schema(name: str) -> str:
+    """Return the JSON Schema of the manifest or the lock."""
+    return files("skillsync").joinpath("schemas", f"{name}.json").read_text(encoding="utf-8")
 
 
 def text(name: str, commands: Mapping[str, argparse.ArgumentParser]) -> str:

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 
 def _help(options: Namespace) -> str:
-    from skillsync.cli.help import text
+    from skillsync.cli.help import schema, text
 
+    if options.schema is not None:
+        return schema(options.schema)
     commands = {name: arguments.command(name) for name in arguments.COMMANDS}
     if options.man:
         from skillsync.cli.manual import page
