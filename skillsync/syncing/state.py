@@ -92,9 +92,10 @@ def read_settled(target: Target, lock: Lockfile, track: Track = untracked) -> St
             before = _stamp(fd)
             found = read_state(fd, target, lock, track)
         with opened(target) as fd:
-            after = _stamp(fd)
+            active = fd is not None and _has_journal(fd, target) and filesystem.is_locked(fd)
+            # Asked last: a run that had a journal may have ended before it was asked for its lock.
             interrupted = fd is not None and _has_journal(fd, target)
-            active = fd is not None and interrupted and filesystem.is_locked(fd)
+            after = _stamp(fd)
         if active:
             time.sleep(_PAUSE)
         elif (before, found.interrupted) == (after, interrupted):

@@ -664,6 +664,29 @@ def test_an_interrupted_run_is_drift_and_one_at_work_is_waited_for(
     assert len(waited) == 1
 
 
+def test_a_run_that_ends_while_it_is_asked_for_its_lock_was_not_interrupted(
+    setup: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.ship("x", {})
+    setup.sync()
+    setup.ship("x", {"more": "1"})
+    plant(setup, [])
+    is_locked = filesystem.is_locked
+
+    def end(fd: int) -> bool:
+        monkeypatch.undo()
+        recovered(setup)
+        os.close(other)
+        setup.sync()
+        return is_locked(fd)
+
+    other = os.open(setup.installed, os.O_RDONLY)
+    assert filesystem.take_lock(other, wait=False)
+    monkeypatch.setattr(filesystem, "is_locked", end)
+    found = read_settled(setup.place, setup.lock())
+    assert (found.interrupted, found.disk) == (False, setup.state(setup.lock()).disk)
+
+
 @pytest.mark.parametrize("journaled", [True, False])
 def test_a_planted_staging_directory_writes_nothing_through_a_link(
     setup: Installation, tmp_path: Path, *, journaled: bool
