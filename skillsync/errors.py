@@ -21,6 +21,12 @@ def typed(*words: str) -> str:
     return f"`{shlex.join(('skillsync', *words))}`"
 
 
+def word(path: str) -> str:
+    """Return a path as one word of a command for a shell: in quotes, and no option, whatever it is called."""
+    path = f"./{path}" if path.startswith("-") else path
+    return "'" + path.replace("'", "'\"'\"'") + "'"
+
+
 # The hint where nothing is near to what was written.
 LOOK = "run `skillsync list` to see what is installed"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from skillsync.errors import Code, Problem, typed
+from skillsync.errors import Code, Problem, typed, word
 from skillsync.hashing import parents
 from skillsync.locking.changes import Action, Change, FileChanges, compare
 from skillsync.syncing.registry import ForeignRow, Registry, Row
@@ -385,7 +385,7 @@ class _Facts(Value):
         message = f"{path} is {self._what} that skillsync did not write"
         return message, (
             f"move it away, or {self._exclusion}; if skillsync wrote it and its registry was lost, "
-            f"run in the project's root: rm -r '{path}'"
+            f"run in the project's root: rm -r {word(path)}"
         )
 
     def _foreign_owner(self, path: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from skillsync import filesystem
-from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
+from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError, word
 from skillsync.filesystem import Kind, below, listing, open_directory, read_file
 from skillsync.hashing import parents
 from skillsync.schema import InvalidError, MalformedError, NewerError, name_fault
@@ -346,9 +346,10 @@ def _not_settled(target: str, error: OSError) -> SkillsyncError:
 
 def in_lower_layer(target: str) -> str:
     """Say how one gets on where an overlay file system refuses to move a directory of its lower layers (overlayfs)."""
+    here, copy = word(target), word(f"{target}.copy")
     return (
         "an overlay file system can't move what comes from a lower layer, as in a container's image: put a copy in its "
-        f"place (`cp -a {target} {target}.copy && rm -r {target} && mv {target}.copy {target}`), and run it again"
+        f"place (`cp -a {here} {copy} && rm -r {here} && mv {copy} {here}`), and run it again"
     )
 
 

@@ -201,6 +201,19 @@ def test_an_entry_that_differs_only_in_case_is_not_its_own(project: Project) -> 
     assert "`Testing` is there, a name equal but for case" in result.json["problems"][0]["message"]
 
 
+@pytest.mark.parametrize("target", ["-my 'skills'", "a'; touch mine; '", "$(touch mine)"])
+def test_the_hint_removes_what_it_names_whatever_the_target_is_called(project: Project, target: str) -> None:
+    project.manifest(f'targets = ["{target}"]\n').done("sync")
+    (project.root / target / ".agent-skills.yaml").unlink()
+    hints = [problem["hint"] for problem in project.run("sync", "--format", "json").json["problems"]]
+    commands = [hint.partition("run in the project's root: ")[2] for hint in hints]
+    for command in filter(None, commands):
+        subprocess.run(["sh", "-c", command], cwd=project.root, check=True)
+    assert os.listdir(project.root / target) == [".gitignore"]
+    assert not (project.root / "mine").exists()
+    project.done("sync")
+
+
 def test_a_lost_registry_leaves_all_unmanaged_and_the_hint_names_the_directories(project: Project) -> None:
     (project.root / REGISTRY).unlink()
     result = refuses(project, "unmanaged", "--force")

@@ -20,6 +20,7 @@ from skillsync.locking.lockfile import Lockfile
 from skillsync.syncing import journal, registry
 from skillsync.syncing.apply import Source, Work, apply, check_source, needed
 from skillsync.syncing.journal import STAGING
+from skillsync.syncing.recovery import in_lower_layer
 from skillsync.syncing.registry import Row
 from skillsync.syncing.state import read_state
 
@@ -813,7 +814,16 @@ def test_what_an_overlay_file_system_can_not_move_has_a_way_on(
     (problem,) = caught.value.problems
     assert problem.code is Code.IO
     assert problem.message.endswith(f"{name}: Invalid cross-device link")
-    assert f"cp -a {SKILLS} {SKILLS}.copy && rm -r {SKILLS} && mv {SKILLS}.copy {SKILLS}" in (problem.hint or "")
+    here, copy = f"'{SKILLS}'", f"'{SKILLS}.copy'"
+    assert f"cp -a {here} {copy} && rm -r {here} && mv {copy} {here}" in (problem.hint or "")
+
+
+def test_the_way_on_is_the_same_whatever_a_target_is_called(tmp_path: Path) -> None:
+    target = "-my 'skills'; touch mine"
+    lay(tmp_path, {f"{target}/x/f": "1", "skills/f": "2"})
+    command = in_lower_layer(target).split("`")[1]
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True)
+    assert sorted(os.listdir(tmp_path)) == [target, "skills"]
 
 
 # Links in place of copies
