@@ -126,6 +126,12 @@ def test_what_is_installed_works(built: tuple[Path, Path], version: str, resolut
         run(skill, *command.split(), cwd=demo, PYTHONWARNINGS="error")
     listed = json.loads(run(skill, "list", "--format", "json", cwd=demo))
     assert {row["state"] for one in listed["providers"] for row in one["skills"]} >= {"installed"}
+    # An older reader of TOML crashed on it, or took it for valid.
+    (demo / "agent-skills.lock").write_text("a = " + "[" * 10_000 + "]" * 10_000)
+    hostile = subprocess.run([skill, "verify"], cwd=demo, capture_output=True, text=True, check=False)
+    assert (hostile.returncode, hostile.stderr.partition(":")[0]) == (2, "error[lock-unreadable]")
+    run(skill, "lock", cwd=demo)
+    run(skill, "sync", cwd=demo)
     program = "import skillsync as s; print(s.verify(s.find_project('.'), scope=s.Scope.INSTALLED).is_ok)"
     assert run(place / "bin/python", "-c", program, cwd=demo) == "True\n"
 
