@@ -52,10 +52,11 @@ _PRECEDENCE = (ExitCode.DONE, ExitCode.DRIFT, ExitCode.REFUSED, ExitCode.USAGE, 
 
 
 class Severity(Enum):
-    """Whether a problem stops the command or is only said."""
+    """Whether a problem stops the command or is only said; a note is what may well be meant."""
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"
 
 
 class Code(Enum):
@@ -85,6 +86,15 @@ class Code(Enum):
     HIDDEN_CHARACTERS = "hidden-characters"
     AMBIGUOUS_PROVIDER = "ambiguous-provider"
     PACKAGE_UNREADABLE = "package-unreadable"
+    NO_SKILLS = "no-skills"
+    NO_SKILL_FILE = "no-skill-file"
+    SKILL_ELSEWHERE = "skill-elsewhere"
+    NAME_COLLISION = "name-collision"
+    FORMAT_LIMIT = "format-limit"
+    LINK_OUT = "link-out"
+    NOT_EXECUTABLE = "not-executable"
+    LINE_ENDS = "line-ends"
+    FINAL_NEWLINE = "final-newline"
     USAGE = "usage"
     BUSY = "busy"
     IO = "io"
@@ -104,8 +114,9 @@ _EXIT_CODES = {
 class Problem(Value):
     """One thing that is wrong: what, where, and the step that gets the person on.
 
-    `line` and `column` count from 1. `provider` is written `ecosystem:name`. `root` is the absolute directory that
-    `path` is relative to, None for the project's.
+    `line` and `column` count from 1. `provider` is written `ecosystem:name`. `root` is the absolute directory (or
+    archive) that `path` is relative to, None for the project's; `source` is the same as a person has written it, None
+    for what nobody has named.
     """
 
     code: Code
@@ -117,6 +128,7 @@ class Problem(Value):
     path: str | None = None
     line: int | None = None
     column: int | None = None
+    source: str | None = None
     root: str | None = field(default=None, compare=False)  # what is wrong in each of several variants is said once
 
     @property
@@ -127,6 +139,10 @@ class Problem(Value):
     def as_error(self) -> Problem:
         """Return the same problem, as one that stops the command."""
         return replace(self, severity=Severity.ERROR)
+
+    def as_warning(self) -> Problem:
+        """Return the same problem, as one that is only said."""
+        return replace(self, severity=Severity.WARNING)
 
 
 class SkillsyncError(Exception):
@@ -142,8 +158,11 @@ class UnreadableError(Exception):
     """Something is there and can't be read as what it should be; its text is the reason."""
 
 
-def exit_code(problems: Iterable[Problem], *, drift: bool = False) -> ExitCode:
-    """Return the one exit code for what a command found; warnings alone leave it at 0."""
-    codes = {_EXIT_CODES.get(problem.code, ExitCode.REFUSED) for problem in problems if problem.is_error}
+def exit_code(problems: Iterable[Problem], *, drift: bool = False, packages: ExitCode = ExitCode.REFUSED) -> ExitCode:
+    """Return the one exit code for what a command found; warnings and notes alone leave it at 0.
+
+    `packages` is what errors of packages and skills come to: a command that was asked for them has not failed.
+    """
+    codes = {_EXIT_CODES.get(problem.code, packages) for problem in problems if problem.is_error}
     codes.add(ExitCode.DRIFT if drift else ExitCode.DONE)
     return max(codes, key=_PRECEDENCE.index)

@@ -164,6 +164,14 @@ def _verify(parser: argparse.ArgumentParser) -> None:
     _outside(parser)
 
 
+def _check(parser: argparse.ArgumentParser) -> None:
+    # It is about no project: what it reads is named.
+    parser.set_defaults(project=".", python=None, allow_outside=False)
+    _reporting(parser, formats=("text", *FORMS))
+    text = "a source tree, or a built .gem, .whl, sdist (.tar.gz) or npm .tgz"
+    parser.add_argument("paths", metavar="PATH", nargs="+", help=text)
+
+
 def _help(parser: argparse.ArgumentParser) -> None:
     about = parser.add_mutually_exclusive_group()
     text = f"a command, or {', '.join(TOPICS)} (default: all commands)"
@@ -185,6 +193,11 @@ def _common(parser: argparse.ArgumentParser, formats: tuple[str, ...] = ("text",
     parser.set_defaults(allow_outside=False)
     parser.add_argument("--project", metavar="DIR", help="the project's root (default: found from here upward)")
     parser.add_argument("--python", metavar="PATH", help="the Python environment to read, or an interpreter in one")
+    _reporting(parser, formats)
+
+
+def _reporting(parser: argparse.ArgumentParser, formats: tuple[str, ...]) -> None:
+    """Add what every command has that reports."""
     parser.add_argument("--format", choices=formats, default="text", help="how to report (default: text)")
     volume = parser.add_mutually_exclusive_group()
     volume.add_argument("--quiet", action="store_true", help="print findings and problems alone")
@@ -213,6 +226,7 @@ COMMANDS = {
     "diff": _Command("show what lock would change, or sync, as text", _diff),
     "sync": _Command("bring the target directories to the lock", _sync),
     "verify": _Command("find every difference between lock, disk and packages; write nothing", _verify),
+    "check": _Command("find what keeps consumers from the skills of a package that you make", _check),
     "help": _Command("show a command's --help, or a topic's text", _help),
     "completion": _Command("print a script by which a shell completes skillsync", _completion),
 }

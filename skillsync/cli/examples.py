@@ -61,6 +61,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("skillsync verify --scope installed", "needs no packages"),
         ("skillsync verify --format github", "annotations in a pull request"),
     ),
+    "check": (
+        ("skillsync check .", "a gem, Python or npm source tree"),
+        ("skillsync check . --format github", "annotations in a pull request"),
+    ),
     "help": (
         ("skillsync help sync", "a command's --help"),
         ("skillsync help conflicts", "a topic"),

@@ -115,6 +115,12 @@ def _verify(options: Namespace, project: Project) -> Report:
     return run(project, scope=Scope(options.scope))
 
 
+def _check(options: Namespace, project: Project) -> Report:
+    from skillsync.cli.check import run
+
+    return run(project, tuple(dict.fromkeys(options.paths)))
+
+
 # What tells of the program itself has no project and no report.
 _TELLS: dict[str, Callable[[Namespace], str]] = {"help": _help, "completion": _completion}
 _RUNS: dict[str, Callable[[Namespace, Project], Report]] = {
@@ -127,6 +133,7 @@ _RUNS: dict[str, Callable[[Namespace, Project], Report]] = {
     "diff": _diff,
     "sync": _sync,
     "verify": _verify,
+    "check": _check,
 }
 
 
@@ -287,7 +294,8 @@ def _print_problems(problems: tuple[Problem, ...], command: str | None, form: st
     from skillsync.rendering.report import NOTHING, Report
 
     data = NOTHING[command] if command else {}
-    _print(Report(data=data, problems=problems), form, root, quiet=False, verbose=False)
+    found = Report(data=data, problems=problems, command=command or "verify")
+    _print(found, form, root, quiet=False, verbose=False)
     return exit_code(problems)
 
 

@@ -6,7 +6,8 @@ package's root; one bad skill never hides its siblings; whatever is passed over 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
 
 from skillsync.discovery.skill import READ_SIZE, about, parse
 from skillsync.errors import Code, Problem, Severity, UnreadableError
@@ -16,14 +17,16 @@ from skillsync.snapshot import Snapshot, snapshot
 from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator
+    from collections.abc import Callable, Container, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from skillsync.discovery.environment import Package
 
 
 class FoundSkill(Value):
-    """A skill as its package ships it. `path` is relative to the package's root; `problems` are warnings so far.
+    """A skill as its package ships it. `path` is relative to the package's root.
 
+    `problems` are errors where a MUST is broken: who reads them for a project decides whether it has to stop.
     `snapshot` is what was read of its files, hidden characters looked for, if that was asked for: its frontmatter is of
     the same read, so what was found valid is what is hashed.
     """
@@ -56,6 +59,20 @@ class Provider(Value):
     problems: tuple[Problem, ...]
 
 
+class Inside(Protocol):
+    """A child of a skills directory, as far as it tells whether it is a skill: on disk, or in an archive."""
+
+    @property
+    def entries(self) -> Mapping[str, Kind]:
+        """What is in it, by name."""
+
+    def read(self, *, linked: bool) -> tuple[bytes | None, Snapshot | None]:
+        """Return the start of its SKILL.md, and what all files of it are, if that is wanted.
+
+        `linked` tells that SKILL.md is a link which may stand for a file: None where it doesn't.
+        """
+
+
 class _FileUnreadableError(OSError):
     """The system refused a file of a skill: that says nothing of the skill, and ends the reading."""
 
@@ -83,7 +100,7 @@ def look(package: Package, places: tuple[str, ...], is_wanted: Callable[[str], b
                 found.append(place)
                 entries = listing(fd)
                 for name, kind in entries.items():
-                    child = _child(package, f"{place}/{name}", kind, fd, is_wanted)
+                    child = child_of(package, place, name, kind, _opener(fd, package, place, is_wanted))
                     if isinstance(child, FoundSkill):
                         skills.append(child)
                     else:
@@ -130,12 +147,12 @@ def _problem(package: Package, code: Code, path: str, message: str) -> Problem:
     )
 
 
-def _child(
-    package: Package, listed: str, kind: Kind, fd: int, is_wanted: Callable[[str], bool]
+def child_of(
+    package: Package, place: str, name: str, kind: Kind, opened: Callable[[str], AbstractContextManager[Inside]]
 ) -> FoundSkill | Ignored:
-    """Tell whether a child of a skills directory is a skill."""
-    name, path = listed.rpartition("/")[2], shown(listed)
-    if not package.owns(listed):
+    """Tell whether a child of a skills directory is a skill; `opened` opens it by its name."""
+    path = f"{place}/{shown(name)}"
+    if not package.owns(f"{place}/{name}"):
         return Ignored(path=path, reason="is not listed as this package's by its installer")
     if name.startswith("."):
         return Ignored(path=path, reason="its name begins with a dot")
@@ -146,19 +163,17 @@ def _child(
             package, name, path, "is a symbolic link, and has to be a directory", "ship the directory itself"
         )
     try:
-        with open_directory(name, dir_fd=fd) as inner:
-            return _directory(package, name, path, inner, is_wanted)
+        with opened(name) as inner:
+            return _directory(package, name, path, inner)
     except _FileUnreadableError:
         raise
     except (OSError, UnreadableError) as error:
         return _invalid(package, name, path, f"can't be read: {getattr(error, 'strerror', error)}", None)
 
 
-def _directory(
-    package: Package, name: str, path: str, fd: int, is_wanted: Callable[[str], bool]
-) -> FoundSkill | Ignored:
+def _directory(package: Package, name: str, path: str, inner: Inside) -> FoundSkill | Ignored:
     """Read the skill in an open directory, if it is one."""
-    entries = listing(fd)
+    entries = inner.entries
     file = f"{path}/{SKILL_FILE}"
     if SKILL_FILE not in entries:
         other = next((entry for entry in entries if entry.casefold() == SKILL_FILE.casefold()), None)
@@ -171,14 +186,11 @@ def _directory(
     if entries[SKILL_FILE] is not Kind.FILE and not linked:
         kind = entries[SKILL_FILE].value
         return _invalid(package, name, file, f"is {kind}, and has to be a regular file", "ship the file itself")
-    start, wanted = _Start(), is_wanted(name)
-    whole = _whole(package, path, fd, start) if wanted or linked else None
-    is_read = whole is not None and isinstance(whole.tree.get(SKILL_FILE), File)
-    if linked and not is_read:
+    content, whole = inner.read(linked=linked)
+    if content is None:
         message = "is a link, and does not lead to the file that was installed"
         return _invalid(package, name, file, message, "reinstall the package")
-    content = start.content if is_read else read_start(SKILL_FILE, READ_SIZE, dir_fd=fd)
-    parsed = parse(content or b"", about(package.key, shown(name), file))
+    parsed = parse(content, about(package.key, shown(name), file))
     problems = tuple(_named(package, problem) for problem in parsed.problems)
     if not is_utf8(name):
         return _invalid(package, name, path, "has a name that is not UTF-8", "rename it")
@@ -188,8 +200,39 @@ def _directory(
         description=parsed.description,
         problems=problems,
         is_valid=not any(problem.is_error for problem in parsed.problems),
-        snapshot=whole if wanted else None,
+        snapshot=whole,
     )
+
+
+def _opener(
+    fd: int, package: Package, place: str, is_wanted: Callable[[str], bool]
+) -> Callable[[str], AbstractContextManager[Inside]]:
+    @contextmanager
+    def opened(name: str) -> Iterator[Inside]:
+        with open_directory(name, dir_fd=fd) as inner:
+            yield _OnDisk(inner, package, f"{place}/{shown(name)}", is_wanted=is_wanted(name))
+
+    return opened
+
+
+class _OnDisk:
+    """A directory that is open; `path` is its, relative to the package's root."""
+
+    def __init__(self, fd: int, package: Package, path: str, *, is_wanted: bool) -> None:
+        self._fd = fd
+        self._package = package
+        self._path = path
+        self._is_wanted = is_wanted
+        self.entries = listing(fd)
+
+    def read(self, *, linked: bool) -> tuple[bytes | None, Snapshot | None]:
+        start = _Start()
+        whole = _whole(self._package, self._path, self._fd, start) if self._is_wanted or linked else None
+        is_read = whole is not None and isinstance(whole.tree.get(SKILL_FILE), File)
+        content: bytes | None = start.content
+        if not is_read:
+            content = None if linked else read_start(SKILL_FILE, READ_SIZE, dir_fd=self._fd) or b""
+        return content, whole if self._is_wanted else None
 
 
 class _Start:
@@ -220,6 +263,6 @@ def _invalid(package: Package, name: str, path: str, message: str, hint: str | N
 
 
 def _named(package: Package, problem: Problem) -> Problem:
-    """Say whose file it is: the path alone is relative to a root that nobody sees. So far it is a warning."""
+    """Say whose file it is: the path alone is relative to a root that nobody sees."""
     message = f"{package.key} {package.version}: {problem.path} {problem.message}"
-    return replace(problem, message=message, severity=Severity.WARNING, root=package.root)
+    return replace(problem, message=message, root=package.root)

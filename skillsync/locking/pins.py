@@ -48,7 +48,7 @@ def raised(problems: Iterable[Problem], skill: FoundSkill, candidate: Candidate,
         rule.selects(skill.name) or (rule.admits(skill.name) and skill.name in pinned.get(candidate.key, ()))
     )
     for problem in problems:
-        yield problem.as_error() if wanted and not skill.is_valid else problem
+        yield problem.as_error() if wanted and not skill.is_valid else problem.as_warning()
 
 
 def vanished(

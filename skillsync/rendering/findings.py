@@ -8,10 +8,11 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
+from skillsync.errors import Severity
 from skillsync.locking import lockfile
 from skillsync.rendering.report import cure, drift_line, located, placed, printable
 from skillsync.syncing.plan import Drift
-from skillsync.values import Value
+from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,7 +46,7 @@ class Finding(Value):
     path: str
     line: int | None = None
     column: int | None = None
-    is_error: bool = True
+    severity: Severity = Severity.ERROR
 
     @property
     def text(self) -> str:
@@ -78,19 +79,30 @@ def of_drift(target: str | None, row: DriftRow, notes: Mapping[str, str], prefix
 
 
 def of_problems(report: Report, prefix: str) -> Iterator[Finding]:
-    """Yield the problems of a report; one that is in no file of the repository is said of the lock."""
-    project = report.verification.project if report.verification else None
+    """Yield the problems of a report."""
     for problem in report.problems:
-        path = _in_repository(problem, project, prefix)
-        yield Finding(
-            kind=problem.code.value,
-            message=printable(problem.message if path else located(problem)),
-            hint=problem.hint and printable(problem.hint),
-            path=path or prefix + lockfile.FILE_NAME,
-            line=problem.line if path else None,
-            column=problem.column if path else None,
-            is_error=problem.is_error,
-        )
+        yield of_problem(problem, report, prefix)
+
+
+def of_problem(problem: Problem, report: Report, prefix: str) -> Finding:
+    """Return one problem. One that is in an archive is said of the archive.
+
+    One in no file of the repository is said of the lock, or of the directory in which `check` was run.
+    """
+    examination = report.examination
+    start = report.verification.project if report.verification else examination.directory if examination else None
+    is_inside = examination is not None and problem.root in examination.artifacts
+    path = _in_repository(replace(problem, path=".") if is_inside else problem, start, prefix)
+    is_there = path is not None and not is_inside
+    return Finding(
+        kind=problem.code.value,
+        message=printable(problem.message if is_there else located(problem)),
+        hint=problem.hint and printable(problem.hint),
+        path=path or (prefix or "." if examination else prefix + lockfile.FILE_NAME),
+        line=problem.line if is_there else None,
+        column=problem.column if is_there else None,
+        severity=problem.severity,
+    )
 
 
 def _in_repository(problem: Problem, project: str | None, prefix: str) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillsync.errors import Severity
 from skillsync.rendering.findings import Finding, findings
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 # https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts
 _DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _MESSAGE = str.maketrans(_DATA)
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 _PROPERTY = str.maketrans({**_DATA, ":": "%3A", ",": "%2C"})
 
 
@@ -29,8 +31,8 @@ def render(report: Report, prefix: str) -> str:
 def _lines(report: Report, prefix: str) -> Iterator[str]:
     for finding in findings(report, prefix):
         yield _command(finding)
-    if report.verification is not None:
-        yield report.verification.summary
+    if looked_at := report.verification or report.examination:
+        yield looked_at.summary
 
 
 def _command(finding: Finding) -> str:
@@ -38,4 +40,4 @@ def _command(finding: Finding) -> str:
     places = {"file": finding.path, "line": finding.line, "col": finding.column if finding.line else None}
     words = {**places, "title": f"skillsync: {finding.kind}"}
     properties = ",".join(f"{key}={str(value).translate(_PROPERTY)}" for key, value in words.items() if value)
-    return f"::{'error' if finding.is_error else 'warning'} {properties}::{finding.text.translate(_MESSAGE)}"
+    return f"::{_LEVELS[finding.severity]} {properties}::{finding.text.translate(_MESSAGE)}"

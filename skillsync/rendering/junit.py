@@ -8,36 +8,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from skillsync.errors import Severity
 from skillsync.locking.lockfile import FILE_NAME
-from skillsync.rendering.findings import Finding, of_drift, of_problems
+from skillsync.rendering.findings import Finding, of_drift, of_problem, of_problems
 from skillsync.rendering.report import printable
 
 if TYPE_CHECKING:
-    from skillsync.rendering.report import Report, Verification
+    from skillsync.rendering.report import Examination, Report, Verification
 
 _Key = tuple[str, str]  # where it was compared, and the skill
 
 
 def render(report: Report, prefix: str) -> str:
     """Return a report as the text of a JUnit XML file."""
-    suite = Element("testsuite", name="skillsync verify")
-    found = report.verification
-    for (place, skill), failures in sorted(_compared(found, prefix).items() if found else ()):
+    suite = Element("testsuite", name=f"skillsync {report.command}")
+    looked_at = report.verification or report.examination
+    cases = _cases(report, prefix)
+    for (place, skill), failures in sorted(cases.items()):
         _add(suite, place, skill, "failure", failures)
     problems = list(of_problems(report, prefix))
-    if errors := [problem for problem in problems if problem.is_error]:
-        _add(suite, "skillsync", "verify", "error", errors)
-    elif found is None or (report.exit_code and not found.drift):
-        message = found.summary if found else "it was interrupted"
-        _add(
-            suite,
-            "skillsync",
-            "verify",
-            "error",
-            [Finding(kind="failed", message=message, hint=None, path=prefix or ".")],
-        )
-    if warnings := [problem for problem in problems if not problem.is_error]:
-        texts = (f"warning[{one.kind}]: {one.place}: {one.text}" for one in warnings)
+    said = report.examination is not None  # as failures of what was checked
+    if errors := [problem for problem in problems if problem.severity is Severity.ERROR and not said]:
+        _add(suite, "skillsync", report.command, "error", errors)
+    elif looked_at is None or (report.exit_code and not any(cases.values())):
+        message = looked_at.summary if looked_at else "it was interrupted"
+        failed = Finding(kind="failed", message=message, hint=None, path=prefix or ".")
+        _add(suite, "skillsync", report.command, "error", [failed])
+    if warnings := [problem for problem in problems if problem.severity is not Severity.ERROR]:
+        texts = (f"{one.severity.value}[{one.kind}]: {one.place}: {one.text}" for one in warnings)
         SubElement(suite, "system-err").text = _visible("\n".join(texts))
     for name, count in (("tests", "testcase"), ("failures", "testcase/failure"), ("errors", "testcase/error")):
         suite.set(name, str(len(suite.findall(count))))
@@ -45,6 +43,23 @@ def render(report: Report, prefix: str) -> str:
     root.append(suite)
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode")
+
+
+def _cases(report: Report, prefix: str) -> dict[_Key, list[Finding]]:
+    """Return what was compared or checked, each with what is wrong with it."""
+    if report.verification:
+        return _compared(report.verification, prefix)
+    return _checked(report, report.examination, prefix) if report.examination else {}
+
+
+def _checked(report: Report, found: Examination, prefix: str) -> dict[_Key, list[Finding]]:
+    """Return the skills that were checked, each with its errors; those of no skill are the whole package's."""
+    cases: dict[_Key, list[Finding]] = {key: [] for key in found.skills}
+    for problem in report.problems:
+        if problem.is_error:
+            key = (problem.source or ".", problem.skill or "package")
+            cases.setdefault(key, []).append(of_problem(problem, report, prefix))
+    return cases
 
 
 def _compared(found: Verification, prefix: str) -> dict[_Key, list[Finding]]:

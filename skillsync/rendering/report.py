@@ -5,6 +5,7 @@ Invariants: pure; nothing of a provider's reaches a terminal unescaped: no contr
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING, Any
 
 from skillsync.discovery.environment import OWN
@@ -40,6 +41,11 @@ NOTHING: dict[str, Json] = {
         "not_compared": [],
         "drift": [],
     },
+    "check": {
+        "ok": False,
+        "checked": {"trees": 0, "artifacts": 0, "skills": 0, "files": 0},
+        "packages": [],
+    },
 }
 _SIGNS = {Action.ADD: "+", Action.REMOVE: "-", Action.FORGET: "-"}
 
@@ -48,7 +54,7 @@ _GREEN, _RED, _YELLOW, _CYAN, _BOLD = "32", "31", "33", "36", "1"
 # By how lines begin: those about changes, those of a unified diff, those of problems.
 CHANGES = {"+ ": _GREEN, "    + ": _GREEN, "- ": _RED, "    - ": _RED, "~ ": _YELLOW, "    ~ ": _YELLOW}
 DIFF = {"+": _GREEN, "-": _RED, "@@": _CYAN, "diff ": _BOLD, "! ": _YELLOW} | CHANGES
-PROBLEMS = {"error[": _RED, "warning[": _YELLOW}
+PROBLEMS = {"error[": _RED, "warning[": _YELLOW, "note[": _CYAN}
 
 
 class Verification(Value):
@@ -65,12 +71,26 @@ class Verification(Value):
     summary: str
 
 
+class Examination(Value):
+    """What `check` looked at, and where: what its forms for CI are made of.
+
+    `directory` is the absolute one that it was run in. `skills` are those that were checked, each with what it is in,
+    as the person named that; `artifacts` are the absolute paths of archives, in which no file of the repository is.
+    """
+
+    directory: str
+    skills: tuple[tuple[str, str], ...]
+    artifacts: frozenset[str]
+    summary: str
+
+
 class Report(Value):
     """What a command has to say.
 
     `findings` are said under --quiet too, `details` only under --verbose. On a terminal, `palette` gives lines their
     colour by how they begin, and `is_long` asks for a pager. `data` is the JSON object without its problems.
-    `verification` is None where nothing was verified.
+    `verification` is None where nothing was verified, `examination` where nothing was checked. `packages` is what
+    errors of packages and skills make the exit code. `command` is the one whose report has forms for CI.
     """
 
     lines: Sequence[str] = ()
@@ -79,14 +99,17 @@ class Report(Value):
     details: Sequence[str] = ()
     data: Json = field(default_factory=dict)
     verification: Verification | None = None
+    examination: Examination | None = None
     problems: tuple[Problem, ...] = ()
     drift: bool = False
+    packages: ExitCode = ExitCode.REFUSED
+    command: str = "verify"
     is_long: bool = False
 
     @property
     def exit_code(self) -> ExitCode:
         """The command's exit code."""
-        return exit_code(self.problems, drift=self.drift)
+        return exit_code(self.problems, drift=self.drift, packages=self.packages)
 
 
 def printable(text: str) -> str:
@@ -141,6 +164,7 @@ def problem_json(problem: Problem) -> Json:
         "path": problem.path,
         "line": problem.line,
         "column": problem.column,
+        "source": problem.source,
     }
     return {key: value for key, value in found.items() if value is not None}
 
@@ -156,7 +180,8 @@ def located(problem: Problem) -> str:
     """Return what is wrong, and the line if it is known; the message alone has the path."""
     if problem.path is None or problem.line is None:
         return problem.message
-    return f"{problem.message} ({placed(problem.path, problem.line, problem.column)})"
+    path = posixpath.normpath(posixpath.join(problem.source or "", problem.path))
+    return f"{problem.message} ({placed(path, problem.line, problem.column)})"
 
 
 def placed(path: str, line: int | None, column: int | None) -> str:

@@ -30,7 +30,7 @@ def render(report: Report, prefix: str) -> str:
     run = {
         "tool": {"driver": {"name": "skillsync", "semanticVersion": __version__, "rules": rules}},
         # Where the run could not begin, nobody knows that there is nothing else.
-        "invocations": [{"executionSuccessful": report.verification is not None}],
+        "invocations": [{"executionSuccessful": bool(report.verification or report.examination)}],
         "columnKind": "unicodeCodePoints",
         "results": [_result(finding, kinds) for finding in found],
     }
@@ -45,7 +45,7 @@ def _result(finding: Finding, kinds: list[str]) -> Json:
     return {
         "ruleId": finding.kind,
         "ruleIndex": kinds.index(finding.kind),
-        "level": "error" if finding.is_error else "warning",
+        "level": finding.severity.value,
         "message": {"text": finding.text},
         "locations": [{"physicalLocation": {"artifactLocation": artifact, **({"region": known} if known else {})}}],
     }

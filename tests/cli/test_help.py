@@ -155,8 +155,8 @@ def test_help_alone_names_commands_and_topics(project: Project) -> None:
         ("conflict", "did you mean `skillsync help conflicts`?"),
         ("exit-code", "did you mean `skillsync help exit-codes`?"),
         ("SYNC", "did you mean `skillsync help sync`?"),
-        ("", "it knows: allow, ci, "),
-        ("../../../README", "it knows: allow, ci, "),
+        ("", "it knows: allow, check, ci, "),
+        ("../../../README", "it knows: allow, check, ci, "),
     ],
 )
 def test_help_on_what_there_is_not_names_the_nearest(project: Project, name: str, hint: str) -> None:

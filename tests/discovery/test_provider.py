@@ -124,7 +124,7 @@ def test_an_invalid_skill_never_hides_its_siblings(package: Package, pieces: dic
     assert skills(found) == {"one": True, "x": False, "z": True}
     assert said(found)["x"].endswith(message)
     (problem,) = next(skill.problems for skill in found.skills if skill.name == "x")
-    assert (problem.code, problem.severity) == (Code.INVALID_SKILL, Severity.WARNING)
+    assert (problem.code, problem.severity) == (Code.INVALID_SKILL, Severity.ERROR)
     assert (problem.skill, problem.provider) == ("x", "gem:sus")
     assert problem.path is not None
     assert problem.path.startswith("skills/x")

@@ -269,7 +269,7 @@ def test_a_difference_of_a_whole_skill_has_no_path() -> None:
 
 
 def test_every_command_has_an_object_for_when_it_could_not_begin() -> None:
-    assert set(NOTHING) == {"init", "allow", "deny", "list", "show", "lock", "diff", "sync", "verify"}
+    assert set(NOTHING) == {"init", "allow", "deny", "list", "show", "lock", "diff", "sync", "verify", "check"}
     for data in NOTHING.values():
         assert json.loads(to_json(Report(data=data)))["problems"] == []
     assert NOTHING["verify"] == {

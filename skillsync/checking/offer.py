@@ -1,0 +1,114 @@
+"""What a source tree or a built artifact offers as a provider, as values: all that the rules look at.
+
+Invariants: pure; a path is relative to the package's root; what is wrong names the place as a person can open it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING
+
+from skillsync.errors import Code, Problem, Severity
+from skillsync.hashing import SKILL_FILE
+from skillsync.values import Value, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillsync.discovery.environment import Package
+    from skillsync.discovery.provider import FoundSkill, Provider
+    from skillsync.snapshot import Snapshot
+
+# Of a file that is looked into: nobody writes, and no agent reads, longer instructions.
+TEXT_LIMIT = 1024 * 1024
+MARKDOWN = (".md", ".markdown", ".mdx")
+
+
+class Shipped(Value):
+    """One skill. `snapshot` is None where there is no directory to read; `texts` are the files that rules look into."""
+
+    found: FoundSkill
+    snapshot: Snapshot | None
+    texts: Mapping[str, bytes]
+
+
+class Offer(Value):
+    """A package as one tree or one artifact has it.
+
+    `package.source` is what the person has named, `package.root` the same as an absolute path. `searched` says where
+    skills are looked for, `elsewhere` are the directories with a SKILL.md in other places. `about` is the file that
+    makes it a package: what is wrong with all of it is said of that. `is_beside` tells whether another package of the
+    same tree has skills. `problems` are those of reading it.
+    """
+
+    package: Package
+    is_artifact: bool
+    about: str
+    searched: tuple[str, ...]
+    provider: Provider
+    skills: tuple[Shipped, ...]
+    elsewhere: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+    is_beside: bool = False
+
+    def problem(  # noqa: PLR0913  # all that makes one problem differ from another
+        self,
+        code: Code,
+        path: str,
+        text: str,
+        *,
+        severity: Severity = Severity.ERROR,
+        hint: str | None = None,
+        skill: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> Problem:
+        """Return what is wrong at a path; `text` follows the path."""
+        return problem(
+            self.package, code, path, text, severity=severity, hint=hint, skill=skill, line=line, column=column
+        )
+
+    def retold(self, found: Problem) -> Problem:
+        """Return a problem that discovery has found, about a place that the person has named."""
+        text = found.message.removeprefix(f"{self.package.key} {self.package.version}: {found.path} ")
+        path = found.path or self.about
+        message = f"{joined(self.package.source, path)} {text}"
+        return replace(found, message=message, source=self.package.source, root=self.package.root)
+
+
+def problem(  # noqa: PLR0913  # as above
+    package: Package,
+    code: Code,
+    path: str,
+    text: str,
+    *,
+    severity: Severity = Severity.ERROR,
+    hint: str | None = None,
+    skill: str | None = None,
+    line: int | None = None,
+    column: int | None = None,
+) -> Problem:
+    """Return what is wrong at a path of a package; `text` follows the path."""
+    return Problem(
+        code=code,
+        message=f"{joined(package.source, path)} {text}",
+        hint=hint,
+        severity=severity,
+        skill=skill,
+        provider=package.key,
+        path=path,
+        line=line,
+        column=column,
+        source=package.source,
+        root=package.root,
+    )
+
+
+def joined(source: str, path: str) -> str:
+    """Return a path as a person who named `source` finds it."""
+    return posixpath.normpath(posixpath.join(source, path))
+
+
+def is_looked_into(path: str, start: bytes) -> bool:
+    """Whether rules look into a file: what an agent reads as instructions, and what it runs."""
+    return path == SKILL_FILE or path.lower().endswith(MARKDOWN) or start.startswith(b"#!")

@@ -1,0 +1,240 @@
+"""What the packaging spec and the Agent Skills format ask of a provider, as findings with a place and a mend.
+
+Invariants: pure; what keeps a consumer from installing a skill is an error, what makes it worse a warning, and what
+may well be meant a note; the rules for one skill are discovery's and the tree walker's own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillsync import hidden
+from skillsync.checking.offer import MARKDOWN, TEXT_LIMIT, is_looked_into
+from skillsync.discovery import PYPI
+from skillsync.discovery.skill import value
+from skillsync.errors import Code, Problem, Severity
+from skillsync.hashing import SKILL_FILE
+from skillsync.reviewing.marks import leaving
+from skillsync.snapshot import shipped_faults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from skillsync.checking.offer import Offer, Shipped
+    from skillsync.snapshot import Snapshot
+
+# The Agent Skills format's; those of name and description are discovery's.
+_COMPATIBILITY = 500
+_LINES = 500
+# What runs a script by its name's ending needs no `#!`; such a file in `scripts/` may be meant to be imported.
+_SCRIPTS = (".bash", ".js", ".mjs", ".pl", ".py", ".rb", ".sh", ".ts", ".zsh")
+_NOT_EXECUTABLE_HINT = "run `chmod +x` on it, and commit that"
+# What runs by itself without `#!`: ELF, Mach-O, Windows.
+_BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
+_NO_SKILLS = {
+    "gem": "put each skill in a directory of its own: skills/NAME/SKILL.md",
+    "pypi": "put each skill in the import package: PACKAGE/.agents/skills/NAME/SKILL.md",
+    "npm": "put each skill in a directory of its own: skills/NAME/SKILL.md",
+}
+
+
+def problems(offer: Offer) -> list[Problem]:
+    """Return all that is wrong with one offer, what is wrong with the whole of it first."""
+    found = [*offer.problems, *(offer.retold(one).as_error() for one in offer.provider.problems)]
+    if not offer.skills:
+        text = f"makes {offer.package.key}, which ships no skill: looked in {', '.join(offer.searched)}"
+        severity, hint = Severity.NOTE if offer.is_beside else Severity.ERROR, _NO_SKILLS[offer.package.ecosystem]
+        found.append(offer.problem(Code.NO_SKILLS, offer.about, text, severity=severity, hint=hint))
+    for shipped in offer.skills:
+        found += _of_skill(offer, shipped)
+    found += _doubled(offer)
+    found += _hollow(offer)
+    found += _elsewhere(offer)
+    return found
+
+
+def _of_skill(offer: Offer, shipped: Shipped) -> Iterator[Problem]:
+    skill = shipped.found
+    yield from (offer.retold(one) for one in skill.problems)
+    if skill.is_valid and not is_distinct(skill.name, offer.package.name):
+        yield offer.problem(
+            Code.NAME_COLLISION,
+            f"{skill.path}/{SKILL_FILE}",
+            f"has the name `{skill.name}`, which a skill of another package may have as well",
+            severity=Severity.NOTE,
+            hint=f"put the package's name into it, as in `{stem(offer.package.name)}-{skill.name}`: "
+            "consumers can't install two skills of one name",
+            skill=skill.name,
+        )
+    if shipped.snapshot is not None:
+        yield from _of_tree(offer, shipped, shipped.snapshot)
+    for path, content in shipped.texts.items():
+        if is_looked_into(path, content):
+            yield from _of_text(offer, shipped, path, content)
+
+
+def is_distinct(skill: str, package: str) -> bool:
+    """Whether a skill's name has the package's in it, or what is before a hyphen or the scope of that."""
+    scope, _, base = package.lower().replace("_", "-").replace(".", "-").rpartition("/")
+    stems = {base, base.partition("-")[0], scope.removeprefix("@")} - {""}
+    return any(f"-{one}-" in f"-{skill}-" for one in stems)
+
+
+def stem(package: str) -> str:
+    """Return a package's name as a skill's may begin."""
+    base = package.rpartition("/")[2].lower()
+    return "-".join(
+        part for part in "".join(c if c.isascii() and c.isalnum() else "-" for c in base).split("-") if part
+    )
+
+
+def _of_tree(offer: Offer, shipped: Shipped, snapshot: Snapshot) -> Iterator[Problem]:
+    """Yield what makes a skill unsafe, and what is wrong with its files as files."""
+    skill = shipped.found
+    for fault in shipped_faults(snapshot):
+        path = f"{skill.path}/{fault.path}"
+        hint = "take it out of the skill: no consumer installs one that holds it"
+        yield offer.problem(Code.UNSAFE_SKILL, path, fault.reason, hint=hint, skill=skill.name)
+    for path in sorted({*snapshot.tree, *snapshot.hidden}):
+        named = hidden.in_name(path)
+        finding = snapshot.hidden.get(path)
+        if named is None and finding is None:
+            continue
+        what = f"{named} in its name" if named else f"{finding}"
+        first = None if named or finding is None else finding.first
+        yield offer.problem(
+            Code.HIDDEN_CHARACTERS,
+            f"{skill.path}/{path}",
+            f"has {what}",
+            hint="take it out: consumers refuse what nobody sees and an agent reads",
+            skill=skill.name,
+            line=first.line if first else None,
+            column=first.column if first else None,
+        )
+    for path, facts in sorted(snapshot.facts.items()):
+        if text := _not_runnable(path, script=facts.script, executable=facts.executable, start=shipped.texts.get(path)):
+            severity = Severity.WARNING if facts.script or facts.executable else Severity.NOTE
+            hint = _NOT_EXECUTABLE_HINT if facts.script else "begin it with `#!`, and the program that runs it"
+            if not facts.script and not facts.executable:
+                hint += "; or say in SKILL.md how it is run"
+            yield offer.problem(
+                Code.NOT_EXECUTABLE, f"{skill.path}/{path}", text, severity=severity, hint=hint, skill=skill.name
+            )
+
+
+def _not_runnable(path: str, *, script: bool, executable: bool, start: bytes | None) -> str | None:
+    """Return why a file that looks like a script may not run."""
+    if script:
+        return None if executable else "begins with `#!`, and its executable bit is not set"
+    if executable:
+        is_binary = start is not None and start.startswith(_BINARIES)
+        return None if is_binary else "is executable, and does not begin with `#!`"
+    directory, _, name = path.rpartition("/")
+    if directory == "scripts" and name.endswith(_SCRIPTS) and not name.startswith("_"):
+        return "has neither `#!` nor an executable bit"
+    return None
+
+
+def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Iterator[Problem]:
+    """Yield what is wrong in a text."""
+    skill, place = shipped.found, f"{shipped.found.path}/{path}"
+    if path == SKILL_FILE:
+        yield from _beyond_the_format(offer, shipped, place, content)
+    if b"\r\n" in content and b"\0" not in content:
+        runs = content.startswith(b"#!")
+        text = "has CRLF line ends" + (": the system looks for a program with a CR in its name" if runs else "")
+        severity = Severity.WARNING if runs else Severity.NOTE
+        hint = "`skillsync check --fix` makes them LF"
+        yield offer.problem(Code.LINE_ENDS, place, text, severity=severity, hint=hint, skill=skill.name, line=1)
+    if content and not content.endswith(b"\n") and len(content) < TEXT_LIMIT:
+        line = content.count(b"\n") + 1
+        hint = "`skillsync check --fix` adds it"
+        yield offer.problem(
+            Code.FINAL_NEWLINE,
+            place,
+            "has no newline at its end",
+            severity=Severity.NOTE,
+            hint=hint,
+            skill=skill.name,
+            line=line,
+        )
+    if path.lower().endswith(MARKDOWN):
+        for line, target in leaving(path, content.decode(errors="replace")):
+            yield offer.problem(
+                Code.LINK_OUT,
+                place,
+                f"links to `{target}`, which is outside of the skill",
+                severity=Severity.WARNING,
+                hint="put what it leads to into the skill, or link to a URL: a consumer has that directory alone",
+                skill=skill.name,
+                line=line,
+            )
+
+
+def _beyond_the_format(offer: Offer, shipped: Shipped, place: str, content: bytes) -> Iterator[Problem]:
+    """Yield what the Agent Skills format limits and discovery doesn't look at."""
+    length = len(value(content, "compatibility"))
+    if length > _COMPATIBILITY:
+        text = f"has a `compatibility` of {length} characters; the format allows {_COMPATIBILITY}"
+        severity, skill = Severity.WARNING, shipped.found.name
+        yield offer.problem(Code.FORMAT_LIMIT, place, text, severity=severity, hint="shorten it", skill=skill)
+    lines = content.count(b"\n")
+    if lines > _LINES:
+        text = f"has {lines} lines; the format advises {_LINES} at most"
+        hint = "move details to files that it links to: agents read SKILL.md as a whole"
+        yield offer.problem(Code.FORMAT_LIMIT, place, text, severity=Severity.NOTE, hint=hint, skill=shipped.found.name)
+
+
+def _doubled(offer: Offer) -> Iterator[Problem]:
+    """Yield the names that are there twice: consumers can install neither."""
+    places: dict[str, list[str]] = {}
+    for shipped in offer.skills:
+        if shipped.found.is_valid:
+            places.setdefault(shipped.found.name, []).append(shipped.found.path)
+    for name, paths in places.items():
+        if len(paths) > 1:
+            text = f"is not the only skill `{name}`: there is {' and '.join(paths[1:])}"
+            hint = "ship it once"
+            yield offer.problem(Code.DUPLICATE_SKILL, paths[0], text, hint=hint, skill=name)
+
+
+def _hollow(offer: Offer) -> Iterator[Problem]:
+    """Yield the directories beside skills that are none; where there are skills further down, it is said of those."""
+    for ignored in offer.provider.ignored:
+        if ignored.reason == f"has no {SKILL_FILE}" and not any(
+            _is_below(one, ignored.path) for one in offer.elsewhere
+        ):
+            hint = f"add {SKILL_FILE}, or move it elsewhere"
+            text = f"{ignored.reason}, so it is no skill"
+            yield offer.problem(Code.NO_SKILL_FILE, ignored.path, text, severity=Severity.NOTE, hint=hint)
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(f"{directory}/")
+
+
+def _elsewhere(offer: Offer) -> Iterator[Problem]:
+    """Yield the directories with skills in which no consumer looks. Nobody knows yet whether a tree's are shipped."""
+    above: dict[str, list[str]] = {}
+    for directory in offer.elsewhere:
+        above.setdefault(directory.rpartition("/")[0], []).append(directory.rpartition("/")[2])
+    for directory, names in sorted(above.items()):
+        shown = ", ".join(_few(names))
+        path = directory or f"{names[0]}/{SKILL_FILE}".lstrip("/")
+        text = f"holds what no consumer finds as a skill: {shown}" if directory else "is where no consumer looks"
+        where = "skills/" if offer.package.ecosystem != PYPI else "PACKAGE/.agents/skills/"
+        yield offer.problem(
+            Code.SKILL_ELSEWHERE,
+            path,
+            text,
+            severity=Severity.WARNING if offer.is_artifact else Severity.NOTE,
+            hint=f"move it to {where}"
+            + (f', or tell consumers to write `path = "{directory}"` in their manifest' if directory else ""),
+        )
+
+
+def _few(names: Iterable[str], most: int = 5) -> Iterator[str]:
+    found = sorted(names)
+    yield from found[:most]
+    if len(found) > most:
+        yield f"and {len(found) - most} more"

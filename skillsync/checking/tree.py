@@ -1,0 +1,214 @@
+"""Reads a source tree: which packages it makes, and the skills in it, by the walker that reads installed ones.
+
+Invariants: reads only; follows no link below the tree; looks at a bounded number of names; runs nothing of the tree's.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from skillsync.checking import identity
+from skillsync.checking.identity import PYTHON_FILES, Identity
+from skillsync.checking.offer import TEXT_LIMIT, Offer, Shipped, is_looked_into, problem
+from skillsync.discovery import PYPI
+from skillsync.discovery.environment import Package
+from skillsync.discovery.npm.package_json import FILE_NAME as PACKAGE_JSON
+from skillsync.discovery.npm.package_json import LIMIT
+from skillsync.discovery.provider import look
+from skillsync.discovery.pypi import record
+from skillsync.discovery.pypi.metadata import Identity as Distribution
+from skillsync.discovery.pypi.metadata import likely_names
+from skillsync.errors import Code, Severity, UnreadableError
+from skillsync.filesystem import list_directory, open_directory, read_file, read_start, shown
+from skillsync.hashing import SKILL_FILE, File, parents
+from skillsync.schema import InvalidError, MalformedError
+from skillsync.syncing import registry
+from skillsync.values import Value, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from skillsync.discovery.provider import FoundSkill, Provider
+    from skillsync.snapshot import Snapshot
+
+MOST_FILES = 200_000
+_AGENTS = ".agents"
+# Never a part of what is built from a tree, at any depth: environments, dependencies, and what builds leave behind.
+_SKIPPED = frozenset({"node_modules", "venv", "__pycache__", "vendor", "build", "dist", "target", "coverage", "tmp"})
+# At the top of a tree, what is usually not shipped. A SKILL.md in there is somebody's test or example.
+_UNSHIPPED = frozenset({"test", "tests", "spec", "specs", "fixtures", "example", "examples", "doc", "docs"})
+_USUAL = {"gem": ("skills",), "npm": ("skills", f"{_AGENTS}/skills")}
+_PYTHON_PLACES = "PACKAGE/.agents/skills/*/ and PACKAGE/skills/*/ of each import package, at the top or below src/"
+
+
+class NoPackageError(Exception):
+    """A directory has none of the files that make it a package's source tree."""
+
+
+def read_tree(source: str) -> list[Offer]:
+    """Return what a source tree offers, one value for each ecosystem that it has a package of.
+
+    Raises NoPackageError, OSError and UnreadableError.
+    """
+    root = os.path.abspath(source)
+    found = list(_identities(root, list_directory(root) or []))
+    if not found:
+        raise NoPackageError
+    paths = _Paths(root)
+    offers = [_offer(source, root, one, paths) for one in found]
+    # Beside a package with skills, another manifest is often a tool's; and what one of them ships is lost to nobody.
+    skills = [skill.found.path for offer in offers for skill in offer.skills]
+    elsewhere = paths.elsewhere(skills)
+    return [replace(offer, is_beside=bool(skills), elsewhere=elsewhere) for offer in offers]
+
+
+class _Made(Value):
+    """A package that a tree makes: of which ecosystem, by which file, and what is wrong with that file."""
+
+    ecosystem: str
+    about: str
+    identity: Identity
+    fault: MalformedError | ValueError | None = None
+
+
+def _identities(root: str, names: Sequence[str]) -> Iterator[_Made]:
+    for name in names:
+        if name.endswith(".gemspec") and name != ".gemspec":
+            yield _Made(ecosystem="gem", about=name, identity=identity.gem(name, _content(root, name)))
+    yield from _python(root, names)
+    if PACKAGE_JSON in names:
+        try:
+            if found := identity.npm(_content(root, PACKAGE_JSON)):
+                yield _Made(ecosystem="npm", about=PACKAGE_JSON, identity=found)
+        except (MalformedError, ValueError) as error:
+            nameless = Identity(name=os.path.basename(root))
+            yield _Made(ecosystem="npm", about=PACKAGE_JSON, identity=nameless, fault=error)
+
+
+def _python(root: str, names: Sequence[str]) -> Iterator[_Made]:
+    files = {name: _content(root, name) for name in PYTHON_FILES if name in names}
+    about = next(iter(files), "")
+    try:
+        if files and (found := identity.python(files, os.path.basename(root))):
+            yield _Made(ecosystem="pypi", about=about, identity=found)
+    except MalformedError as error:
+        found = identity.python({"setup.py": files.get("setup.py", b"")}, os.path.basename(root))
+        assert found is not None  # noqa: S101  # with a setup.py there is always one
+        yield _Made(ecosystem="pypi", about=about, identity=found, fault=error)
+
+
+def _content(root: str, name: str) -> bytes:
+    """Return what one of the files says that make a tree a package's. Raises OSError for what is no file."""
+    try:
+        return read_file(f"{root}/{name}", LIMIT, follow=True) or b""
+    except UnreadableError as error:
+        raise UnreadableError(f"{name} can't be read: {error}") from None
+
+
+def _offer(source: str, root: str, made: _Made, paths: _Paths) -> Offer:
+    """Look into a tree as consumers will look into what is built of it."""
+    name, version = made.identity.name, made.identity.version
+    places = _USUAL.get(made.ecosystem) or paths.places(made.identity)
+    package = Package(ecosystem=made.ecosystem, name=name, version=version, root=root, places=places, source=source)
+    provider = _without_installed(look(package, places, _whole))
+    skills = tuple(_shipped(package, skill) for skill in provider.skills)
+    problems = []
+    if made.fault:
+        line, column = made.fault.place if isinstance(made.fault, MalformedError) else (None, None)
+        text = f"can't be used: {made.fault}"
+        problems.append(problem(package, Code.PACKAGE_UNREADABLE, made.about, text, line=line, column=column))
+    if paths.are_cut_off:
+        text = f"stands beside more than {MOST_FILES} files, of which the rest was not looked at"
+        problems.append(problem(package, Code.PACKAGE_UNREADABLE, made.about, text, severity=Severity.WARNING))
+    return Offer(
+        package=package,
+        is_artifact=False,
+        about=made.about,
+        searched=(_PYTHON_PLACES,) if made.ecosystem == PYPI else tuple(f"{place}/*/" for place in places),
+        provider=provider,
+        skills=skills,
+        elsewhere=(),
+        problems=tuple(problems),
+    )
+
+
+def _without_installed(provider: Provider) -> Provider:
+    """Leave out what skillsync has installed in the tree itself, as in any project: it is not the package's own."""
+    owned: set[str] = set()
+    for place in provider.places:
+        if place == f"{_AGENTS}/skills":
+            with suppress(UnreadableError, MalformedError, InvalidError):
+                content = read_file(f"{provider.package.root}/{place}/{registry.FILE_NAME}", registry.LIMIT)
+                owned = {f"{place}/{name}" for name in registry.parse(content).rows} if content else set()
+    return replace(provider, skills=tuple(skill for skill in provider.skills if skill.path not in owned))
+
+
+def _whole(_skill: str) -> bool:
+    return True
+
+
+def _shipped(package: Package, skill: FoundSkill) -> Shipped:
+    texts = dict(_texts(package, skill.path, skill.snapshot)) if skill.snapshot else {}
+    return Shipped(found=skill, snapshot=skill.snapshot, texts=texts)
+
+
+def _texts(package: Package, skill: str, snapshot: Snapshot) -> Iterator[tuple[str, bytes]]:
+    """Yield what rules look into of a skill."""
+    for path, entry in snapshot.tree.items():
+        facts = snapshot.facts.get(path)
+        if facts is None or not isinstance(entry, File):
+            continue
+        if is_looked_into(path, b"#!" if facts.script else b"") or facts.executable:
+            directory, _, name = f"{skill}/{path}".rpartition("/")
+            with open_directory(package.root, directory) as fd:
+                yield path, read_start(name, TEXT_LIMIT, dir_fd=fd) or b""
+
+
+class _Paths:
+    """The names of a tree's files, as far as they may come into a package."""
+
+    def __init__(self, root: str) -> None:
+        self._found: list[str] = []
+        self.are_cut_off = False
+        left = [""]
+        while left:
+            prefix = left.pop()
+            with os.scandir(f"{root}/{prefix}") as entries:
+                found = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
+            for name, is_directory in found:
+                if not is_directory:
+                    self._found.append(prefix + name)
+                elif name not in _SKIPPED and (not name.startswith(".") or (name == _AGENTS and prefix)):
+                    left.append(f"{prefix}{name}/")
+            if len(self._found) > MOST_FILES:
+                self.are_cut_off = True
+                break
+
+    def places(self, about: Identity) -> tuple[str, ...]:
+        """Return the skills directories of a Python project's import packages."""
+        likely = likely_names(Distribution(name=about.name, spelling=about.name, version=""))
+        found: dict[str, None] = {}
+        for root in about.roots:
+            prefix = f"{root}/" if root else ""
+            files = [path.removeprefix(prefix) for path in self._found if path.startswith(prefix)]
+            # Below src/ all is a package; beside setup.py and tests/, what has an `__init__` or the project's name.
+            packages = {path.partition("/")[0] for path in files if "/__init__." in path} | {*likely}
+            packages -= _UNSHIPPED if not root else set()
+            kept = [path for path in files if root or path.partition("/")[0] in packages]
+            found |= dict.fromkeys(prefix + place for place in record.places(kept))
+        return tuple(sorted(found))
+
+    def elsewhere(self, skills: Iterable[str]) -> tuple[str, ...]:
+        """Return the directories with a SKILL.md that are in no skill, and may be shipped."""
+        known = set(skills)
+        found = (path.rpartition("/")[0] for path in self._found if path.rpartition("/")[2] == SKILL_FILE)
+        return tuple(
+            sorted(
+                shown(directory)
+                for directory in found
+                if _UNSHIPPED.isdisjoint(directory.split("/")[:1])
+                and known.isdisjoint((directory, *parents(directory)))
+            )
+        )

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+
+from skillsync.checking import identity
+from skillsync.schema import MalformedError
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "version"),
+    [
+        ('s.name = "kelp"\ns.version = "1.2.0"', "kelp", "1.2.0"),
+        ("spec.name='kelp-x'\nspec.version='1.0-rc'", "kelp-x", "1.0.pre.rc"),
+        ("s.name = NAME\ns.version = Kelp::VERSION", "file", ""),
+        ('s.name = "../x"\ns.version = "one"', "file", ""),
+        ("\xff", "file", ""),
+        ("", "file", ""),
+    ],
+)
+def test_of_a_gemspec_only_what_stands_there_is_read(text: str, name: str, version: str) -> None:
+    found = identity.gem("file.gemspec", text.encode("latin-1"))
+    assert (found.name, found.version) == (name, version)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"name": "@a/b", "version": "v1.0.0"}', ("@a/b", "1.0.0")),
+        ('{"name": "b"}', ("b", "")),
+        ('{"private": true, "name": "b"}', None),
+        ('{"scripts": {}}', None),
+    ],
+)
+def test_a_package_json_that_is_not_published_is_no_package(text: str, expected: tuple[str, str] | None) -> None:
+    found = identity.npm(text.encode())
+    assert (found and (found.name, found.version)) == expected
+
+
+@pytest.mark.parametrize("text", ["[", "[]", '{"name": 1}', '{"version": "1.0.0"}', '{"name": "b", "version": "x"}'])
+def test_a_package_json_that_npm_refuses_is_refused(text: str) -> None:
+    with pytest.raises((MalformedError, ValueError)):
+        identity.npm(text.encode())
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"pyproject.toml": '[project]\nname = "Kelp_X"\nversion = "1.0.0-rc1"'}, ("kelp-x", "1.0.0rc1")),
+        ({"pyproject.toml": '[project]\nname = "kelp"\nversion = "one"'}, ("kelp", "")),
+        ({"pyproject.toml": '[project]\nname = "kelp"\ndynamic = ["version"]'}, ("kelp", "")),
+        ({"pyproject.toml": '[tool.poetry]\nname = "kelp"\nversion = "2"'}, ("kelp", "2")),
+        ({"pyproject.toml": '[build-system]\nrequires = ["setuptools"]'}, ("the-directory", "")),
+        ({"pyproject.toml": "[build-system]\n", "setup.cfg": "[metadata]\nname = kelp\n"}, ("kelp", "")),
+        ({"setup.py": "setup(name='kelp', version=VERSION)"}, ("kelp", "")),
+        ({"setup.py": "setup()"}, ("the-directory", "")),
+        ({"setup.py": "setup()", "setup.cfg": "no ini"}, ("the-directory", "")),
+        ({"pyproject.toml": "[tool.ruff]", "setup.cfg": "[flake8]"}, None),
+        ({"pyproject.toml": "project = 1\ntool = []\n[build-system]"}, ("the-directory", "")),
+    ],
+)
+def test_a_python_project_is_told_by_what_its_files_say(
+    files: dict[str, str], expected: tuple[str, str] | None
+) -> None:
+    found = identity.python({name: text.encode() for name, text in files.items()}, "The Directory".replace(" ", "-"))
+    assert (found and (found.name, found.version)) == expected
+
+
+def test_a_directory_that_no_package_can_be_called_after_is_unknown() -> None:
+    found = identity.python({"setup.py": b""}, "the directory")
+    assert found is not None
+    assert found.name == "unknown"
+
+
+def test_import_packages_are_where_settings_say() -> None:
+    text = """
+[build-system]
+[tool.setuptools.package-dir]
+"" = "lib/"
+[tool.setuptools.packages.find]
+where = ["python", "../out", 1]
+[tool.maturin]
+python-source = "py"
+[tool.uv.build-backend]
+module-root = ""
+"""
+    found = identity.python({"pyproject.toml": text.encode()}, "kelp")
+    assert found is not None
+    assert found.roots == ("", "src", "python", "lib", "py")

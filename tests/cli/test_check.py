@@ -1,0 +1,383 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+from projects import Project, skill
+from schemas import faults
+
+from skillsync.checking import tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from projects import Files, Result
+
+GEMSPEC = 'Gem::Specification.new do |s|\n  s.name = "kelp"\n  s.version = "1.2.0"\nend\n'
+PYPROJECT = '[project]\nname = "kelp"\nversion = "1.2"\n'
+PACKAGE = '{"name": "kelp", "version": "1.2.0"}\n'
+GOOD = {"kelp.gemspec": GEMSPEC, "skills/kelp-forms/SKILL.md": skill("kelp-forms")}
+
+
+def make(root: Path, files: Files) -> Project:
+    return Project(root).write(files)
+
+
+def check(project: Project, *arguments: str) -> Result:
+    """Check in JSON and in text, which have to agree; nothing is changed."""
+    before = project.tree
+    result = project.run("check", *arguments, "--format", "json")
+    text = project.run("check", *arguments)
+    assert text.code == result.code
+    assert project.tree == before
+    assert not faults("check", result.json)
+    problems = [line for line in text.err.splitlines() if not line.startswith("  hint: ")]
+    assert len(problems) == len(result.json["problems"])
+    return result
+
+
+def found(result: Result) -> list[tuple[str, str, str]]:
+    return [(one["severity"], one["code"], one.get("path", "")) for one in result.json["problems"]]
+
+
+# Source trees
+
+
+def test_a_good_gem_is_ok(tmp_path: Path) -> None:
+    project = make(tmp_path / "kelp", GOOD)
+    result = check(project, ".")
+    assert (result.code, result.json["ok"], result.json["problems"]) == (0, True, [])
+    assert result.json["checked"] == {"trees": 1, "artifacts": 0, "skills": 1, "files": 1}
+    (package,) = result.json["packages"]
+    assert [package[key] for key in ("source", "kind", "ecosystem", "name", "version")] == [
+        ".", "tree", "gem", "kelp", "1.2.0",
+    ]  # fmt: skip
+    text = project.done("check", ".")
+    assert text.out == (
+        "read gem:kelp 1.2.0: . (1 skill)\nok: skills/kelp-forms (1 file)\n"
+        "ok: checked 1 skill, 1 file, 1 tree, 0 artifacts\n"
+    )
+    assert project.done("check", ".", "--quiet").out == ""
+
+
+@pytest.mark.parametrize(
+    ("files", "key", "paths"),
+    [
+        ({"pyproject.toml": PYPROJECT, "kelp/__init__.py": ""}, "pypi:kelp", ("kelp/.agents/skills", "kelp/skills")),
+        ({"setup.py": 'setup(name="Kelp.Py")\n', "src/kelp/a.py": ""}, "pypi:kelp-py", ("src/kelp/.agents/skills",)),
+        (
+            {"setup.cfg": "[metadata]\nname = kelp\n", "src/ns/kelp/__init__.py": ""},
+            "pypi:kelp",
+            ("src/ns/kelp/skills",),
+        ),
+        ({"package.json": PACKAGE}, "npm:kelp", ("skills", ".agents/skills")),
+        ({"kelp.gemspec": GEMSPEC}, "gem:kelp", ("skills",)),
+        (
+            {"pyproject.toml": PYPROJECT + '[tool.maturin]\npython-source = "py"\n', "py/kelp/a.py": ""},
+            "pypi:kelp",
+            ("py/kelp/skills",),
+        ),
+    ],
+)
+def test_each_ecosystem_has_its_own_places(tmp_path: Path, files: Files, key: str, paths: tuple[str, ...]) -> None:
+    names = [f"kelp-{number}" for number, _ in enumerate(paths)]
+    shipped = {f"{path}/{name}/SKILL.md": skill(name) for path, name in zip(paths, names, strict=True)}
+    project = make(tmp_path / "tree", {**files, **shipped})
+    result = check(project, ".")
+    assert result.code == 0, result.out
+    (package,) = result.json["packages"]
+    assert f"{package['ecosystem']}:{package['name']}" == key
+    assert sorted(one["path"] for one in package["skills"]) == sorted(
+        path.removesuffix("/SKILL.md") for path in shipped
+    )
+
+
+def test_a_tree_without_skills_is_an_error_that_says_where_it_looked(tmp_path: Path) -> None:
+    project = make(tmp_path / "kelp", {"kelp.gemspec": GEMSPEC, "lib/kelp.rb": ""})
+    result = check(project, ".")
+    assert (result.code, result.json["ok"]) == (1, False)
+    assert found(result) == [("error", "no-skills", "kelp.gemspec")]
+    assert project.run("check", ".").out.endswith("failed: checked 0 skills, 0 files, 1 tree, 0 artifacts; 1 error\n")
+    assert "kelp.gemspec makes gem:kelp, which ships no skill: looked in skills/*/" in project.run("check", ".").err
+
+
+def test_beside_a_package_with_skills_another_without_is_a_note(tmp_path: Path) -> None:
+    settings = {"pyproject.toml": "[tool.ruff]\n", "setup.cfg": "[flake8]\n"}
+    project = make(tmp_path / "kelp", {**GOOD, **settings, "package.json": PACKAGE.replace("kelp", "kelp-site")})
+    # It has the gem's places, too: skills/ is both packages'.
+    project.write({"skills/kelp-forms/run": "#!/bin/sh\n"})
+    result = check(project, ".")
+    assert [one["ecosystem"] for one in result.json["packages"]] == ["gem", "npm"]
+    # What is wrong in both is said once.
+    assert found(result) == [("warning", "not-executable", "skills/kelp-forms/run")]
+    project.write({"package.json": '{"private": true}', "pyproject.toml": PYPROJECT})
+    assert found(check(project, "."))[1:] == [("note", "no-skills", "pyproject.toml")]
+
+
+def test_what_lock_would_refuse_is_an_error_with_its_place(tmp_path: Path) -> None:
+    project = make(
+        tmp_path / "kelp",
+        {
+            **GOOD,
+            "skills/kelp-colon/SKILL.md": "---\nname: kelp-colon\ndescription: Sets up: goals\n---\n",
+            "skills/kelp-other/SKILL.md": skill("kelp-name"),
+            "skills/kelp-case/skill.md": skill("kelp-case"),
+            "skills/kelp-hidden/SKILL.md": skill("kelp-hidden", "a\u202eb\n"),
+            "skills/kelp-\u202e/SKILL.md": skill("kelp-x"),
+            "skills/kelp-unsafe/SKILL.md": skill("kelp-unsafe"),
+            "skills/kelp-long/SKILL.md": f"---\nname: kelp-long\ndescription: {'a' * 1025}\n---\n",
+            "skills/kelp-unsafe/a\u202e.txt": "",
+            "skills/kelp-unsafe/.git/config": "",
+        },
+    )
+    (project.root / "skills/kelp-unsafe/out").symlink_to("/etc/passwd")
+    (project.root / "skills/kelp-linked").symlink_to("kelp-forms")
+    result = check(project, ".")
+    assert result.code == 1
+    assert sorted(found(result)) == sorted(
+        [
+            ("error", "invalid-skill", "skills/kelp-case/skill.md"),
+            ("error", "invalid-skill", "skills/kelp-colon/SKILL.md"),
+            ("error", "hidden-characters", "skills/kelp-hidden/SKILL.md"),
+            ("error", "invalid-skill", "skills/kelp-linked"),
+            ("warning", "invalid-skill", "skills/kelp-long/SKILL.md"),
+            ("error", "invalid-skill", "skills/kelp-other/SKILL.md"),
+            ("error", "unsafe-skill", "skills/kelp-unsafe/.git"),
+            ("error", "unsafe-skill", "skills/kelp-unsafe/out"),
+            ("error", "hidden-characters", "skills/kelp-unsafe/a\u202e.txt"),
+            ("error", "invalid-skill", "skills/kelp-\u202e/SKILL.md"),
+        ]
+    )
+    colon = next(one for one in result.json["problems"] if one["path"] == "skills/kelp-colon/SKILL.md")
+    assert (colon["line"], colon["column"], colon["source"]) == (3, 21, ".")
+    assert colon["hint"] == 'put the value in quotes: description: "Sets up: goals"'
+    said = {one["name"]: one["ok"] for one in result.json["packages"][0]["skills"]}
+    assert (said["kelp-forms"], said["kelp-long"], said["kelp-unsafe"]) == (True, True, False)
+
+
+def test_a_place_that_is_a_link_is_an_error(tmp_path: Path) -> None:
+    project = make(tmp_path / "kelp", {"kelp.gemspec": GEMSPEC, "other/kelp-forms/SKILL.md": skill("kelp-forms")})
+    (project.root / "skills").symlink_to("other")
+    assert ("error", "unsafe-skill", "skills") in found(check(project, "."))
+
+
+def test_a_skill_that_is_there_twice_is_an_error(tmp_path: Path) -> None:
+    places = ("kelp/skills", "kelp/.agents/skills")
+    files = {f"{place}/kelp-forms/SKILL.md": skill("kelp-forms") for place in places}
+    project = make(tmp_path / "kelp", {"pyproject.toml": PYPROJECT, "kelp/__init__.py": "", **files})
+    assert found(check(project, ".")) == [("error", "duplicate-skill", "kelp/.agents/skills/kelp-forms")]
+
+
+def test_scripts_that_may_not_run_are_warnings(tmp_path: Path) -> None:
+    place = "skills/kelp-forms"
+    files = {f"{place}/scripts/{name}": "#!/bin/sh\n" for name in ("good", "bad")}
+    files |= {f"{place}/scripts/{name}": "1\n" for name in ("x.py", "_y.py", "z.json", "binary", "bare")}
+    project = make(tmp_path / "kelp", {**GOOD, **files, f"{place}/binary": b"\x7fELF\0", f"{place}/bare": "a"})
+    for name in ("scripts/good", "binary", "bare"):
+        (project.root / place / name).chmod(0o755)
+    result = check(project, ".")
+    assert (result.code, result.json["ok"]) == (0, True)
+    assert found(result) == [
+        ("warning", "not-executable", f"{place}/bare"),
+        ("warning", "not-executable", f"{place}/scripts/bad"),
+        ("note", "not-executable", f"{place}/scripts/x.py"),
+    ]
+    assert project.run("check", ".").out.splitlines()[-1] == (
+        "ok: checked 1 skill, 10 files, 1 tree, 0 artifacts; 2 warnings, 1 note"
+    )
+
+
+def test_texts_are_looked_into(tmp_path: Path) -> None:
+    place = "skills/kelp-forms"
+    front = f"---\nname: kelp-forms\ndescription: Forms.\ncompatibility: {'c' * 501}\n---\n"
+    body = "[in](ref/a.md)\n[out](../../README.md)\n" + "text\n" * 500
+    files = {
+        f"{place}/SKILL.md": front + body,
+        f"{place}/ref/a.md": "[up](../SKILL.md) [out](../../x.md)\r\nend",
+        f"{place}/run": "#!/bin/sh\r\n",
+        f"{place}/data": "no newline\r\n and no text",
+        f"{place}/empty.md": "",
+    }
+    project = make(tmp_path / "kelp", {**GOOD, **files})
+    (project.root / place / "run").chmod(0o755)
+    result = check(project, ".")
+    assert [(*row, one.get("line")) for row, one in zip(found(result), result.json["problems"], strict=True)] == [
+        ("warning", "format-limit", f"{place}/SKILL.md", None),
+        ("note", "format-limit", f"{place}/SKILL.md", None),
+        ("warning", "link-out", f"{place}/SKILL.md", 7),
+        ("note", "line-ends", f"{place}/ref/a.md", 1),
+        ("note", "final-newline", f"{place}/ref/a.md", 2),
+        ("warning", "link-out", f"{place}/ref/a.md", 1),
+        ("warning", "line-ends", f"{place}/run", 1),
+    ]
+
+
+def test_skills_where_nobody_looks_are_said(tmp_path: Path) -> None:
+    files = {
+        "skills/group/kelp-a/SKILL.md": skill("kelp-a"),
+        "skills/kelp-forms/nested/SKILL.md": skill("nested"),
+        "skills/hollow/README.md": "",
+        "skills/LICENSE": "",
+        "SKILL.md": skill("kelp"),
+        "tests/skills/x/SKILL.md": skill("x"),
+        ".claude/skills/x/SKILL.md": skill("x"),
+        "node_modules/y/skills/x/SKILL.md": skill("x"),
+    }
+    files |= {f"data/kelp-{number}/SKILL.md": skill("x") for number in range(7)}
+    project = make(tmp_path / "kelp", {**GOOD, **files})
+    result = check(project, ".")
+    assert found(result) == [
+        ("note", "no-skill-file", "skills/hollow"),
+        ("note", "skill-elsewhere", "SKILL.md"),
+        ("note", "skill-elsewhere", "data"),
+        ("note", "skill-elsewhere", "skills/group"),
+    ]
+    messages = [one["message"] for one in result.json["problems"]]
+    assert messages[2].endswith(": kelp-0, kelp-1, kelp-2, kelp-3, kelp-4, and 2 more")
+    assert 'path = "data"' in result.json["problems"][2]["hint"]
+    assert "ignored: skills/LICENSE: is a file" in project.run("check", ".", "--verbose").out
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "is_distinct"),
+    [
+        ("kelp", "kelp-forms", True),
+        ("kelp", "forms", False),
+        ("kelp", "kelpforms", False),
+        ("kelp", "using-kelp", True),
+        ("@acme/db", "db-core", True),
+        ("@acme/db", "acme-db", True),
+        ("@acme/db", "core", False),
+        ("pydantic-ai_slim", "building-pydantic-agents", True),
+    ],
+)
+def test_a_name_without_the_packages_is_a_note(tmp_path: Path, package: str, name: str, is_distinct: bool) -> None:  # noqa: FBT001
+    files = {"package.json": f'{{"name": "{package}"}}', f"skills/{name}/SKILL.md": skill(name)}
+    result = check(make(tmp_path / "tree", files), ".")
+    expected = [] if is_distinct else [("note", "name-collision", f"skills/{name}/SKILL.md")]
+    assert (result.code, found(result)) == (0, expected)
+
+
+def test_a_hint_shows_a_name_that_can_be_one(tmp_path: Path) -> None:
+    files = {"package.json": '{"name": "@acme/My.Db"}', "skills/core/SKILL.md": skill("core")}
+    (problem,) = check(make(tmp_path / "tree", files), ".").json["problems"]
+    assert "`my-db-core`" in problem["hint"]
+
+
+def test_what_skillsync_installed_in_the_tree_is_not_the_packages(tmp_path: Path) -> None:
+    registry = "version: 1\nskills:\n  sus-testing:\n    gem: sus\n    version: 1.0.0\n"
+    files = {
+        "package.json": PACKAGE,
+        ".agents/skills/.agent-skills.yaml": registry,
+        ".agents/skills/sus-testing/SKILL.md": skill("sus-testing"),
+        ".agents/skills/kelp-forms/SKILL.md": skill("kelp-forms"),
+    }
+    project = make(tmp_path / "tree", files)
+    assert [one["name"] for one in check(project, ".").json["packages"][0]["skills"]] == ["kelp-forms"]
+    project.write({".agents/skills/.agent-skills.yaml": "["})
+    assert len(check(project, ".").json["packages"][0]["skills"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("files", "place"),
+    [
+        ({"package.json": "{", "skills/x/SKILL.md": skill("x")}, ("package.json", 1)),
+        ({"package.json": '{"name": "../x"}', "skills/x/SKILL.md": skill("x")}, ("package.json", None)),
+        ({"pyproject.toml": "[project\n", "tree/skills/x/SKILL.md": skill("x")}, ("pyproject.toml", 1)),
+    ],
+)
+def test_a_package_whose_file_can_not_be_read_is_an_error(
+    tmp_path: Path, files: Files, place: tuple[str, int | None]
+) -> None:
+    result = check(make(tmp_path / "tree", files), ".")
+    assert result.code == 1
+    assert found(result)[0] == ("error", "package-unreadable", place[0])
+    assert result.json["problems"][0].get("line") == place[1]
+    assert [one["name"] for one in result.json["packages"][0]["skills"]] == ["x"]
+
+
+# How it is called
+
+
+def test_paths_are_as_they_were_named(tmp_path: Path) -> None:
+    project = make(tmp_path / "all", {f"apps/kelp/{path}": text for path, text in GOOD.items()})
+    project.write({"apps/kelp/skills/kelp-forms/run": "#!/bin/sh\n"})
+    result = check(project, "apps/kelp", "apps/kelp")
+    assert (result.code, len(result.json["packages"])) == (0, 1)
+    (problem,) = result.json["problems"]
+    assert (problem["source"], problem["path"]) == ("apps/kelp", "skills/kelp-forms/run")
+    assert problem["message"].startswith("apps/kelp/skills/kelp-forms/run begins with")
+    assert "ok: apps/kelp/skills/kelp-forms (2 files, 1 warning)" in project.done("check", "apps/kelp").out
+
+
+def test_several_paths_are_all_checked(tmp_path: Path) -> None:
+    project = make(tmp_path / "all", {**{f"a/{path}": text for path, text in GOOD.items()}, "b/b.gemspec": ""})
+    result = check(project, "a", "b")
+    assert (result.code, found(result)) == (1, [("error", "no-skills", "b.gemspec")])
+    assert result.json["checked"]["trees"] == 2
+
+
+@pytest.mark.parametrize("path", ["nowhere", "file", "empty"])
+def test_what_is_no_tree_is_wrong_usage(tmp_path: Path, path: str) -> None:
+    project = make(tmp_path / "all", {**GOOD, "file": "", "empty/README.md": ""})
+    result = check(project, ".", path)
+    assert (result.code, result.codes, result.json["ok"]) == (2, ["usage"], False)
+    assert path in result.json["problems"][0]["message"]
+    suite = ET.fromstring(project.run("check", path, "--format", "junit").out).find("testsuite")  # noqa: S314  # our own
+    assert suite is not None
+    assert (suite.get("name"), suite.get("errors")) == ("skillsync check", "1")
+
+
+def test_what_the_system_refuses_is_its_error(tmp_path: Path) -> None:
+    project = make(tmp_path / "kelp", {**GOOD, "package.json/x": ""})
+    assert (project.run("check", ".").code, project.run("check", ".", "--format", "json").codes) == (4, ["io"])
+
+
+def test_of_more_files_than_are_looked_at_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "MOST_FILES", 1)
+    result = check(make(tmp_path / "kelp", GOOD), ".")
+    assert (result.code, found(result)) == (0, [("warning", "package-unreadable", "kelp.gemspec")])
+
+
+# Forms for CI
+
+
+def test_findings_are_where_the_files_are_in_the_repository(tmp_path: Path) -> None:
+    (tmp_path / "repo/.git").mkdir(parents=True)
+    project = make(tmp_path / "repo/gems/kelp", {**GOOD, "skills/kelp-forms/run": "#!/bin/sh\n"})
+    project.write({"skills/forms/SKILL.md": skill("forms"), "skills/kelp-bad/SKILL.md": "no frontmatter\n"})
+    for at, path in (("", "."), ("skills", "..")):
+        lines = project.run("check", path, "--format", "github", at=at).out.splitlines()
+        assert lines[-1].startswith("failed: checked 3 skills, ")
+        assert [line.partition(",title")[0] for line in lines[:-1]] == [
+            "::notice file=gems/kelp/skills/forms/SKILL.md",
+            "::error file=gems/kelp/skills/kelp-bad/SKILL.md,line=1,col=1",
+            "::warning file=gems/kelp/skills/kelp-forms/run",
+        ]
+    results = project.run("check", ".", "--format", "sarif").json["runs"][0]
+    assert results["invocations"] == [{"executionSuccessful": True}]
+    assert [one["level"] for one in results["results"]] == ["note", "error", "warning"]
+
+
+def test_each_skill_is_a_test(tmp_path: Path) -> None:
+    project = make(tmp_path / "all", {**{f"a/{path}": text for path, text in GOOD.items()}, "b/b.gemspec": ""})
+    project.write({"a/skills/forms/SKILL.md": skill("forms"), "a/skills/kelp-bad/SKILL.md": "no frontmatter\n"})
+    suite = ET.fromstring(project.run("check", "a", "b", "--format", "junit").out).find("testsuite")  # noqa: S314  # our own
+    assert suite is not None
+    cases = [(one.get("classname"), one.get("name"), [failed.get("type") for failed in one]) for one in suite]
+    assert cases[:-1] == [
+        ("a", "forms", []),
+        ("a", "kelp-bad", ["invalid-skill"]),
+        ("a", "kelp-forms", []),
+        ("b", "package", ["no-skills"]),
+    ]
+    assert (suite[-1].text or "").startswith("note[name-collision]: a/skills/forms/SKILL.md: ")
+
+
+def test_what_is_outside_of_the_repository_is_said_of_the_directory(tmp_path: Path) -> None:
+    (tmp_path / "repo/.git").mkdir(parents=True)
+    make(tmp_path / "other", {"kelp.gemspec": GEMSPEC})
+    project = Project(tmp_path / "repo/here")
+    line = project.run("check", "../../other", "--format", "github").out.splitlines()[0]
+    assert line.startswith("::error file=here/,title=skillsync%3A no-skills::../../other/kelp.gemspec makes")
