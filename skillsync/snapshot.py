@@ -10,12 +10,12 @@ import errno
 import os
 import stat
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from blake3 import blake3
 
 from skillsync import filesystem
-from skillsync.filesystem import CHUNK, DIRECTORY, READ, is_utf8, shown
+from skillsync.filesystem import CHUNK, DIRECTORY, READ, Kind, is_utf8, shown
 from skillsync.hashing import SCHEME, SKILL_FILE, File, Link, Tree, directories_of, resolve_link, tree_hash
 from skillsync.hidden import LIMIT, Finding, Large, look
 from skillsync.schema import folded
@@ -94,6 +94,13 @@ def shipped_faults(found: Snapshot) -> tuple[Fault, ...]:
     shipped = {path for path in found.tree if any(part.lower() in _RUNTIME for part in path.split("/"))}
     reason = "is a runtime directory, which no provider may ship"
     return found.faults + tuple(Fault(path=path, reason=reason) for path in sorted({*found.runtime, *shipped}))
+
+
+def set_apart(name: str, kind: Kind) -> Literal["runtime", "ignored"] | None:
+    """Return under which heading a snapshot has an entry that is no content, None for what is."""
+    if kind is Kind.DIRECTORY:
+        return "runtime" if name in _RUNTIME else "ignored" if name in _IGNORED_DIRECTORIES else None
+    return "ignored" if kind is Kind.FILE and name in _IGNORED_FILES else None
 
 
 def is_ignored(path: str) -> bool:

@@ -38,7 +38,7 @@ class Offer(Value):
     `package.source` is what the person has named, `package.root` the same as an absolute path. `searched` says where
     skills are looked for, `elsewhere` are the directories with a SKILL.md in other places. `about` is the file that
     makes it a package: what is wrong with all of it is said of that. `is_beside` tells whether another package of the
-    same tree has skills. `problems` are those of reading it.
+    same tree has skills; `is_read` is False where only `problems`, those of reading it, are known.
     """
 
     package: Package
@@ -50,6 +50,7 @@ class Offer(Value):
     elsewhere: tuple[str, ...]
     problems: tuple[Problem, ...] = ()
     is_beside: bool = False
+    is_read: bool = True
 
     def problem(  # noqa: PLR0913  # all that makes one problem differ from another
         self,

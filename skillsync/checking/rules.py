@@ -40,6 +40,8 @@ _NO_SKILLS = {
 
 def problems(offer: Offer) -> list[Problem]:
     """Return all that is wrong with one offer, what is wrong with the whole of it first."""
+    if not offer.is_read:
+        return list(offer.problems)
     found = [*offer.problems, *(offer.retold(one).as_error() for one in offer.provider.problems)]
     if not offer.skills:
         text = f"makes {offer.package.key}, which ships no skill: looked in {', '.join(offer.searched)}"

@@ -39,8 +39,8 @@ _AGENTS = ".agents"
 _SKIPPED = frozenset({"node_modules", "venv", "__pycache__", "vendor", "build", "dist", "target", "coverage", "tmp"})
 # At the top of a tree, what is usually not shipped. A SKILL.md in there is somebody's test or example.
 _UNSHIPPED = frozenset({"test", "tests", "spec", "specs", "fixtures", "example", "examples", "doc", "docs"})
-_USUAL = {"gem": ("skills",), "npm": ("skills", f"{_AGENTS}/skills")}
-_PYTHON_PLACES = "PACKAGE/.agents/skills/*/ and PACKAGE/skills/*/ of each import package, at the top or below src/"
+USUAL = {"gem": ("skills",), "npm": ("skills", f"{_AGENTS}/skills")}
+PYTHON_PLACES = "PACKAGE/.agents/skills/*/ and PACKAGE/skills/*/ of each import package, at the top or below src/"
 
 
 class NoPackageError(Exception):
@@ -56,11 +56,11 @@ def read_tree(source: str) -> list[Offer]:
     found = list(_identities(root, list_directory(root) or []))
     if not found:
         raise NoPackageError
-    paths = _Paths(root)
+    paths = Paths.walked(root)
     offers = [_offer(source, root, one, paths) for one in found]
     # Beside a package with skills, another manifest is often a tool's; and what one of them ships is lost to nobody.
     skills = [skill.found.path for offer in offers for skill in offer.skills]
-    elsewhere = paths.elsewhere(skills)
+    elsewhere = paths.elsewhere(skills, is_tree=True)
     return [replace(offer, is_beside=bool(skills), elsewhere=elsewhere) for offer in offers]
 
 
@@ -107,10 +107,10 @@ def _content(root: str, name: str) -> bytes:
         raise UnreadableError(f"{name} can't be read: {error}") from None
 
 
-def _offer(source: str, root: str, made: _Made, paths: _Paths) -> Offer:
+def _offer(source: str, root: str, made: _Made, paths: Paths) -> Offer:
     """Look into a tree as consumers will look into what is built of it."""
     name, version = made.identity.name, made.identity.version
-    places = _USUAL.get(made.ecosystem) or paths.places(made.identity)
+    places = USUAL.get(made.ecosystem) or paths.places(name, made.identity.roots)
     package = Package(ecosystem=made.ecosystem, name=name, version=version, root=root, places=places, source=source)
     provider = _without_installed(look(package, places, _whole))
     skills = tuple(_shipped(package, skill) for skill in provider.skills)
@@ -126,7 +126,7 @@ def _offer(source: str, root: str, made: _Made, paths: _Paths) -> Offer:
         package=package,
         is_artifact=False,
         about=made.about,
-        searched=(_PYTHON_PLACES,) if made.ecosystem == PYPI else tuple(f"{place}/*/" for place in places),
+        searched=(PYTHON_PLACES,) if made.ecosystem == PYPI else tuple(f"{place}/*/" for place in places),
         provider=provider,
         skills=skills,
         elsewhere=(),
@@ -166,49 +166,53 @@ def _texts(package: Package, skill: str, snapshot: Snapshot) -> Iterator[tuple[s
                 yield path, read_start(name, TEXT_LIMIT, dir_fd=fd) or b""
 
 
-class _Paths:
-    """The names of a tree's files, as far as they may come into a package."""
+class Paths:
+    """The names of a package's files, as far as they may come into what is built."""
 
-    def __init__(self, root: str) -> None:
-        self._found: list[str] = []
-        self.are_cut_off = False
+    def __init__(self, found: Iterable[str], *, are_cut_off: bool = False) -> None:
+        """Take the paths relative to the package's root."""
+        self._found = list(found)
+        self.are_cut_off = are_cut_off
+
+    @classmethod
+    def walked(cls, root: str) -> Paths:
+        """Return those of a tree."""
+        names: list[str] = []
         left = [""]
-        while left:
+        while left and len(names) <= MOST_FILES:
             prefix = left.pop()
             with os.scandir(f"{root}/{prefix}") as entries:
                 found = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
             for name, is_directory in found:
                 if not is_directory:
-                    self._found.append(prefix + name)
+                    names.append(prefix + name)
                 elif name not in _SKIPPED and (not name.startswith(".") or (name == _AGENTS and prefix)):
                     left.append(f"{prefix}{name}/")
-            if len(self._found) > MOST_FILES:
-                self.are_cut_off = True
-                break
+        return cls(names, are_cut_off=bool(left) or len(names) > MOST_FILES)
 
-    def places(self, about: Identity) -> tuple[str, ...]:
+    def places(self, name: str, roots: Iterable[str]) -> tuple[str, ...]:
         """Return the skills directories of a Python project's import packages."""
-        likely = likely_names(Distribution(name=about.name, spelling=about.name, version=""))
+        likely = likely_names(Distribution(name=name, spelling=name, version=""))
         found: dict[str, None] = {}
-        for root in about.roots:
+        for root in roots:
             prefix = f"{root}/" if root else ""
-            files = [path.removeprefix(prefix) for path in self._found if path.startswith(prefix)]
+            paths = [path.removeprefix(prefix) for path in self._found if path.startswith(prefix)]
             # Below src/ all is a package; beside setup.py and tests/, what has an `__init__` or the project's name.
-            packages = {path.partition("/")[0] for path in files if "/__init__." in path} | {*likely}
+            packages = {path.partition("/")[0] for path in paths if "/__init__." in path} | {*likely}
             packages -= _UNSHIPPED if not root else set()
-            kept = [path for path in files if root or path.partition("/")[0] in packages]
+            kept = [path for path in paths if root or path.partition("/")[0] in packages]
             found |= dict.fromkeys(prefix + place for place in record.places(kept))
         return tuple(sorted(found))
 
-    def elsewhere(self, skills: Iterable[str]) -> tuple[str, ...]:
-        """Return the directories with a SKILL.md that are in no skill, and may be shipped."""
+    def elsewhere(self, skills: Iterable[str], *, is_tree: bool) -> tuple[str, ...]:
+        """Return the directories with a SKILL.md that are in no skill; a tree has some that are not shipped."""
         known = set(skills)
+        left_out = _UNSHIPPED if is_tree else frozenset()
         found = (path.rpartition("/")[0] for path in self._found if path.rpartition("/")[2] == SKILL_FILE)
         return tuple(
             sorted(
                 shown(directory)
                 for directory in found
-                if _UNSHIPPED.isdisjoint(directory.split("/")[:1])
-                and known.isdisjoint((directory, *parents(directory)))
+                if directory.partition("/")[0] not in left_out and known.isdisjoint((directory, *parents(directory)))
             )
         )

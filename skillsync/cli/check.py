@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from skillsync.checking import rules
+from skillsync.checking.artifact import SUFFIXES, read_artifact, suffix
 from skillsync.checking.offer import joined
 from skillsync.checking.tree import NoPackageError, read_tree
 from skillsync.errors import Code, ExitCode, Problem, Severity, SkillsyncError
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
 
 def run(project: Project, paths: Sequence[str]) -> Report:
     """Check what is at each path. Raises SkillsyncError for one that is nothing that could be checked."""
-    offers = [offer for path in paths for offer in _read(path)]
+    found = [offer for path in paths for offer in _read(path)]
     # Packages that are made of one tree share files: what is wrong with one is said once.
-    told = {(one.message, one.line, one.column): one for offer in offers[::-1] for one in rules.problems(offer)[::-1]}
+    told = {(one.message, one.line, one.column): one for offer in found[::-1] for one in rules.problems(offer)[::-1]}
     problems = list(told.values())[::-1]
+    offers = [offer for offer in found if offer.is_read]
     checked = _Checked(offers)
     is_ok = bool(checked.skills) and not any(one.is_error for one in problems)
     summary = _summary(checked, problems, is_ok=is_ok)
@@ -41,7 +43,7 @@ def run(project: Project, paths: Sequence[str]) -> Report:
         examination=Examination(
             directory=project.root,
             skills=tuple((one.package.source, skill.found.name) for one in offers for skill in one.skills),
-            artifacts=frozenset(one.package.root for one in offers if one.is_artifact),
+            artifacts=frozenset(one.package.root for one in found if one.is_artifact),
             summary=summary,
         ),
         problems=tuple(problems),
@@ -52,9 +54,14 @@ def run(project: Project, paths: Sequence[str]) -> Report:
 
 
 def _read(path: str) -> list[Offer]:
-    hint = "name a source tree with a *.gemspec, pyproject.toml, setup.cfg, setup.py or package.json"
+    hint = (
+        f"name an artifact ({', '.join(f'*{one}' for one in SUFFIXES)}), or a source tree with a *.gemspec, "
+        "pyproject.toml, setup.cfg, setup.py or package.json"
+    )
+    if os.path.isfile(path) and suffix(path):
+        return [read_artifact(path)]
     if not os.path.isdir(path):
-        reason = "is no directory" if os.path.lexists(path) else "is not there"
+        reason = "is no artifact" if os.path.lexists(path) else "is not there"
         raise SkillsyncError(Problem(code=Code.USAGE, message=f"{path} {reason}", hint=hint))
     try:
         return read_tree(path)

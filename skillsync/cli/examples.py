@@ -63,6 +63,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "check": (
         ("skillsync check .", "a gem, Python or npm source tree"),
+        ("skillsync check pkg/kelp-1.0.0.gem", "what was built of it"),
         ("skillsync check . --format github", "annotations in a pull request"),
     ),
     "help": (

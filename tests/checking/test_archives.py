@@ -1,0 +1,579 @@
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import struct
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+from warnings import catch_warnings, simplefilter
+
+import artifacts
+import pytest
+from artifacts import entry, gem, packed, tarball, wheel_files, write, zipped
+from builders import FIFO, lay
+from gems import skill
+from hypothesis import example, given
+from hypothesis import strategies as st
+from projects import Project
+
+from skillsync.checking import contents, rules, tar_archive, zip_archive
+from skillsync.checking.artifact import read_artifact
+from skillsync.checking.contents import Gathered, snapshot_of
+from skillsync.checking.tree import read_tree
+from skillsync.filesystem import open_directory
+from skillsync.hashing import Link
+from skillsync.snapshot import snapshot
+from skillsync.values import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from builders import Piece
+    from projects import Result
+
+    from skillsync.errors import Problem
+
+GOOD: dict[str, str | bytes] = {
+    "skills/kelp-forms/SKILL.md": skill("kelp-forms"),
+    "skills/kelp-forms/scripts/run": "#!/bin/sh\n",
+    "lib/kelp.rb": "",
+}
+PYTHON = {"kelp/__init__.py": "", "kelp/.agents/skills/kelp-forms/SKILL.md": skill("kelp-forms")}
+NPM = {"package.json": '{"name": "kelp", "version": "1.2.0"}', **GOOD}
+SDIST = {"PKG-INFO": "Name: kelp\nVersion: 1.2.0\n", "src/kelp/skills/kelp-forms/SKILL.md": skill("kelp-forms")}
+ARTIFACTS = {
+    "kelp-1.2.0.gem": gem(packed(GOOD)),
+    "kelp-1.2.0-py3-none-any.whl": zipped(wheel_files(PYTHON)),
+    "kelp-1.2.0.tgz": tarball(NPM),
+    "kelp-1.2.0.tar.gz": tarball(SDIST, top="kelp-1.2.0/"),
+}
+
+
+def check(root: Path, name: str, content: bytes) -> Result:
+    """Check an artifact in JSON and in text, which have to agree; it is all that is ever there."""
+    write(root / name, content)
+    project = Project(root)
+    result = project.run("check", name, "--format", "json")
+    text = project.run("check", name)
+    assert text.code == result.code
+    assert os.listdir(root) == [name]
+    return result
+
+
+def found(result: Result) -> list[tuple[str, str]]:
+    return [(one["severity"], one["code"]) for one in result.json["problems"]]
+
+
+def said(result: Result) -> str:
+    return "\n".join(one["message"] for one in result.json["problems"])
+
+
+@pytest.mark.parametrize("name", ARTIFACTS)
+def test_a_good_artifact_is_ok(tmp_path: Path, name: str) -> None:
+    result = check(tmp_path, name, ARTIFACTS[name])
+    assert (result.code, result.json["problems"]) == (0, [])
+    (package,) = result.json["packages"]
+    assert (package["kind"], package["name"], package["version"]) == ("artifact", "kelp", "1.2.0")
+    assert [one["name"] for one in package["skills"]] == ["kelp-forms"]
+    assert result.json["checked"]["artifacts"] == 1
+
+
+def test_the_suffix_of_a_tarball_does_not_decide_whose_it_is(tmp_path: Path) -> None:
+    (package,) = check(tmp_path, "kelp.tgz", ARTIFACTS["kelp-1.2.0.tar.gz"]).json["packages"]
+    assert package["ecosystem"] == "pypi"
+
+
+def test_what_is_wrong_in_a_skill_is_found_in_an_archive(tmp_path: Path) -> None:
+    files = {
+        "skills/kelp-colon/SKILL.md": "---\nname: kelp-colon\ndescription: a: b\n---\n",
+        "skills/kelp-case/Skill.md": "",
+        "skills/kelp-hidden/SKILL.md": skill("kelp-hidden", "a\u202eb\n"),
+        "skills/kelp-file": "",
+        "data/x/SKILL.md": skill("x"),
+    }
+    links = [
+        (entry("skills/kelp-linked", tarfile.SYMTYPE, linkname="kelp-forms"), b""),
+        (entry("skills/kelp-forms/up", tarfile.SYMTYPE, linkname="../../lib/kelp.rb"), b""),
+        (entry("skills/kelp-forms/in", tarfile.SYMTYPE, linkname="SKILL.md"), b""),
+        (entry("skills/kelp-forms/ba\udcffd", tarfile.REGTYPE), b""),
+    ]
+    result = check(tmp_path, "kelp.gem", gem(packed({**GOOD, **files}, *links)))
+    assert result.code == 1
+    problems = [(one["severity"], one["code"], one["path"]) for one in result.json["problems"]]
+    assert problems == [
+        ("error", "invalid-skill", "skills/kelp-case/Skill.md"),
+        ("error", "invalid-skill", "skills/kelp-colon/SKILL.md"),
+        ("error", "unsafe-skill", "skills/kelp-forms/ba\\xffd"),
+        ("error", "unsafe-skill", "skills/kelp-forms/up"),
+        ("error", "hidden-characters", "skills/kelp-hidden/SKILL.md"),
+        ("error", "invalid-skill", "skills/kelp-linked"),
+        ("warning", "skill-elsewhere", "data"),
+    ]
+    assert "kelp.gem/skills/kelp-colon/SKILL.md has frontmatter that is not YAML" in said(result)
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        ((entry("skills", tarfile.SYMTYPE, linkname="lib"), b""), "skills is not read: `skills` is a symbolic link"),
+        ((entry("skills"), b""), "ships no skill"),
+    ],
+)
+def test_a_place_that_is_no_directory_is_an_error(
+    tmp_path: Path, node: tuple[tarfile.TarInfo, bytes], reason: str
+) -> None:
+    result = check(tmp_path, "kelp.gem", gem(packed({"lib/kelp.rb": ""}, node)))
+    assert result.code == 1
+    assert reason in said(result)
+
+
+# Hostile archives
+
+
+def header(name: str, kind: bytes = tarfile.REGTYPE, **more: object) -> Callable[[], bytes]:
+    return lambda: gem(packed(GOOD, (entry(name, kind, **more), b"")))
+
+
+def zip_entry(name: str, content: bytes = b"x", mode: int = 0o100644, **more: object) -> Callable[[], bytes]:
+    def made() -> bytes:
+        info = zipfile.ZipInfo("placeholder")
+        info.filename = info.orig_filename = name
+        info.external_attr = mode << 16
+        for key, value in more.items():
+            setattr(info, key, value)
+        with catch_warnings():
+            simplefilter("ignore")  # of names that are there twice
+            return zipped(wheel_files(PYTHON), (info, content))
+
+    return made
+
+
+def encrypted() -> bytes:
+    content = bytearray(zipped(wheel_files(PYTHON)))
+    for mark, place in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        content[content.index(mark) + place] |= 1
+    return bytes(content)
+
+
+def renamed(old: bytes, new: bytes) -> Callable[[], bytes]:
+    return lambda: zipped({**wheel_files(PYTHON), "k?": ""}).replace(old, new)
+
+
+def overlapping() -> bytes:
+    """Return a zip whose directory names the first entry's bytes a second time."""
+    content = zipped(wheel_files(PYTHON))
+    start = content.index(b"PK\1\2")
+    end = content.index(b"PK\1\2", start + 4)
+    row, tail = content[start:end], content.index(b"PK\5\6")
+    fields = list(struct.unpack("<HHLLH", content[tail + 8 : tail + 22]))
+    fields[0] += 1
+    fields[1] += 1
+    fields[2] += len(row)
+    return content[:tail] + row + content[tail : tail + 8] + struct.pack("<HHLLH", *fields)
+
+
+def gapped() -> bytes:
+    """Return a zip with bytes between entries that no entry has."""
+    content = zipped({"a": "", **wheel_files(PYTHON)})
+    at = content.index(b"PK\3\4", 4)
+    made = bytearray(content[:at] + b"#" * 100 + content[at:])
+    row, start = 0, made.index(b"PK\1\2")
+    while (row := made.find(b"PK\1\2", row + 1)) > 0:
+        offset = struct.unpack("<L", made[row + 42 : row + 46])[0]
+        if offset:
+            made[row + 42 : row + 46] = struct.pack("<L", offset + 100)
+    tail = made.index(b"PK\5\6")
+    made[tail + 16 : tail + 20] = struct.pack("<L", start)
+    return bytes(made)
+
+
+def padded() -> bytes:
+    """Return a zip with bytes between the last entry and the directory."""
+    content = zipped(wheel_files(PYTHON))
+    start = content.index(b"PK\1\2")
+    made = bytearray(content[:start] + b"#" * 100 + content[start:])
+    tail = made.index(b"PK\5\6")
+    made[tail + 16 : tail + 20] = struct.pack("<L", start + 100)
+    return bytes(made)
+
+
+HOSTILE: list[tuple[str, Callable[[], bytes], str]] = [
+    ("x.gem", header("/etc/passwd"), "`/etc/passwd` is an absolute path"),
+    ("x.gem", header("a/../../b"), "leads out of the archive"),
+    ("x.gem", header("c:/b"), "begins with a drive's letter"),
+    ("x.gem", header("a\\b"), "has a backslash in its name"),
+    ("x.gem", header("a//b"), "has an empty part"),
+    ("x.gem", header("/".join("a" * 101)), "is more than 100 levels deep"),
+    ("x.gem", header("lib/kelp.rb"), "`lib/kelp.rb` is there twice"),
+    ("x.gem", header("lib/kelp.rb/x"), "is below what is no directory"),
+    ("x.gem", header("a", tarfile.LNKTYPE, linkname="lib/kelp.rb"), "`a` is a hard link"),
+    ("x.gem", header("a", tarfile.SYMTYPE, linkname="/etc"), "`a` is a link that leads out"),
+    ("x.gem", header("a/b", tarfile.SYMTYPE, linkname="x/../../../c"), "`a/b` is a link that leads out"),
+    ("x.gem", header("a", tarfile.CHRTYPE), "`a` is a device"),
+    ("x.gem", header("a", tarfile.FIFOTYPE), "`a` is a FIFO"),
+    ("x.gem", header("a", b"Z"), "`a` is of an unknown kind"),
+    ("x.gem", header("a", tarfile.REGTYPE, pax_headers={"GNU.sparse.major": "0", "GNU.sparse.map": "0,0"}), "sparse"),
+    ("x.gem", lambda: gem(packed(GOOD) + packed({"more": ""})), "it goes on behind its end"),
+    (
+        "x.gem",
+        lambda: gem(packed(GOOD), (entry("x", tarfile.DIRTYPE), b"")),
+        "`x` is no file, or there twice, in a gem",
+    ),
+    ("x.whl", zip_entry("../b"), "leads out of the archive"),
+    ("x.whl", zip_entry("kelp/__init__.py"), "is there twice"),
+    ("x.whl", zip_entry("a", b"/etc/passwd", 0o120777), "`a` is a link that leads out of the archive"),
+    ("x.whl", zip_entry("a", b"kelp", 0o120777), "`a` is a link: installers write a file"),
+    ("x.whl", zip_entry("a", mode=0o010644), "`a` is neither a file nor a directory"),
+    ("x.whl", zip_entry("a", compress_type=zipfile.ZIP_LZMA), "compressed in a way"),
+    ("x.whl", encrypted, "is encrypted"),
+    ("x.whl", renamed(b"k?", b"\0?"), "has a NUL in its name"),
+    ("x.whl", overlapping, "has bytes that are another entry's"),
+    ("x.whl", padded, "it has bytes that are no entry's"),
+    ("x.whl", gapped, "stands behind bytes that are no entry's"),
+]
+
+
+@pytest.mark.parametrize(("name", "make", "reason"), HOSTILE, ids=[one[2] for one in HOSTILE])
+def test_a_hostile_archive_is_an_error(tmp_path: Path, name: str, make: Callable[[], bytes], reason: str) -> None:
+    result = check(tmp_path, name, make())
+    assert result.code == 1
+    assert ("error", "archive-unsafe") in found(result)
+    assert reason in said(result)
+
+
+def test_of_many_bad_entries_the_first_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    bad = [(entry(f"/{number}"), b"") for number in range(8)]
+    result = check(tmp_path, "x.gem", gem(packed(GOOD, *bad)))
+    assert found(result) == [("error", "archive-unsafe")] * 6
+    assert said(result).endswith("x.gem: and 3 more entries like these")
+
+
+# Broken archives
+
+
+def without(name: str) -> Callable[[dict[str, bytes]], object]:
+    return lambda members: members.pop(name)
+
+
+def with_metadata(text: str) -> Callable[[dict[str, bytes]], object]:
+    return lambda members: members.update({"metadata.gz": gzip.compress(text.encode())})
+
+
+def nothing_after(content: bytes, mark: bytes) -> bytes:
+    return content[: content.index(mark)]
+
+
+def broken_header() -> bytes:
+    content = bytearray(packed({f"package/{key}": one for key, one in NPM.items()}))
+    content[1024 + 148] ^= 1  # of the second header's checksum
+    return gzip.compress(bytes(content))
+
+
+BROKEN: list[tuple[str, Callable[[], bytes], str]] = [
+    ("x.gem", lambda: b"", "empty file; it begins as neither zip, gzip nor tar"),
+    ("x.gem", lambda: ARTIFACTS["kelp-1.2.0-py3-none-any.whl"], "it begins as a zip archive"),
+    ("x.gem", lambda: ARTIFACTS["kelp-1.2.0.tgz"], "it begins as a gzip stream"),
+    ("x.whl", lambda: ARTIFACTS["kelp-1.2.0.gem"], "it is no zip archive, or cut off; it begins as a tar archive"),
+    ("x.tgz", lambda: ARTIFACTS["kelp-1.2.0.gem"], "not a gzipped file"),
+    ("x.gem", lambda: packed(GOOD), "it has no data.tar.gz and metadata.gz"),
+    ("x.gem", lambda: gem(packed(GOOD), change=without("metadata.gz")), "it has no data.tar.gz and metadata.gz"),
+    ("x.gem", lambda: gem(packed(GOOD), name="../x"), "its metadata names no gem"),
+    ("x.gem", lambda: gem(packed(GOOD), version="one"), "is not a RubyGems version"),
+    ("x.gem", lambda: gem(packed(GOOD), change=with_metadata("a: b: c")), "its metadata.gz is not YAML"),
+    ("x.gem", lambda: gem(packed(GOOD), change=with_metadata("[]")), "its metadata names no gem"),
+    ("x.whl", lambda: zipped(PYTHON), "it has not one .dist-info directory"),
+    ("x.whl", lambda: zipped({"a.dist-info/x": ""}), "it has no file a.dist-info/METADATA"),
+    ("x.whl", lambda: zipped({"a.dist-info/METADATA": "Name: a\n"}), "it names no version"),
+    ("x.whl", lambda: zipped({"a.dist-info/METADATA": "Name: a\nVersion: 1\n"}), "it has no file a.dist-info/RECORD"),
+    (
+        "x.whl",
+        lambda: zipped({"a.dist-info/METADATA": "Name: a\nVersion: 1\n", "a.dist-info/RECORD": '"a'}),
+        "it is not made of comma-separated rows",
+    ),
+    ("x.whl", lambda: b"#!/bin/sh\n" + zipped(wheel_files(PYTHON)), "bytes stand before or behind it"),
+    ("x.whl", lambda: zipped(wheel_files(PYTHON)) + b"more", "bytes stand before or behind it"),
+    ("x.whl", lambda: zipped(wheel_files(PYTHON))[:-6] + b"\1" * 6, "bytes stand before or behind it"),
+    ("x.tgz", lambda: tarball(NPM)[:-20], "it is broken, or cut off"),
+    ("x.tgz", lambda: gzip.compress(packed({"package/a": "x" * 4096})[:2000]), "unexpected end of data"),
+    (
+        "x.tgz",
+        lambda: gzip.compress(packed({"package/a": "", "package/b": ""})[:600]),
+        "what follows its last entry is no header",
+    ),
+    ("x.tgz", broken_header, "what follows its last entry is no header"),
+    ("x.tgz", lambda: tarball(NPM) + b"garbage", "not a gzipped file"),
+    ("x.tgz", lambda: tarball({"package/a": "", "b": ""}, top=""), "it has not one directory"),
+    ("x.tgz", lambda: tarball({"a": ""}, top=""), "it has not one directory"),
+    ("x.tgz", lambda: tarball({"README.md": ""}), "it has no file package.json"),
+    ("x.tgz", lambda: tarball({"package.json/x": ""}), "it has no file package.json"),
+    ("x.tgz", lambda: tarball({"package.json": "["}), "package.json: it is not JSON"),
+    ("x.tgz", lambda: tarball({"package.json": "{}"}), "its name is missing"),
+    (
+        "x.tgz",
+        lambda: tarball({}, (entry("package/package.json", tarfile.SYMTYPE, linkname="x"), b"")),
+        "it has no file package.json",
+    ),
+    ("x.tar.gz", lambda: tarball({"PKG-INFO": "Name: a b\n"}), "it names no version"),
+]
+
+
+@pytest.mark.parametrize(("name", "make", "reason"), BROKEN, ids=[f"{one[0]} {one[2]}" for one in BROKEN])
+def test_a_broken_archive_is_an_error(tmp_path: Path, name: str, make: Callable[[], bytes], reason: str) -> None:
+    result = check(tmp_path, name, make())
+    assert (result.code, result.json["ok"], result.json["packages"]) == (1, False, [])
+    assert ("error", "archive-unreadable") in found(result)
+    assert reason in said(result)
+
+
+@pytest.mark.parametrize("name", ARTIFACTS)
+def test_an_archive_that_is_cut_off_anywhere_is_never_ok(tmp_path: Path, name: str) -> None:
+    content = ARTIFACTS[name]
+    for size in range(0, len(content) - 1, 97):
+        write(tmp_path / name, content[:size])
+        offer = read_artifact(str(tmp_path / name))
+        # What pads a tar archive to its block's end is nothing that could be missed.
+        padding = name.endswith(".gem") and not content[size:].strip(b"\0")
+        assert padding or any(one.is_error for one in rules.problems(offer)), size
+
+
+@given(places=st.lists(st.integers(min_value=0), min_size=1, max_size=4), name=st.sampled_from(sorted(ARTIFACTS)))
+def test_whatever_is_changed_in_an_archive_it_is_read_or_refused(places: list[int], name: str) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        write(Path(root) / name, artifacts.corrupted(ARTIFACTS[name], places))
+        rules.problems(read_artifact(f"{root}/{name}"))
+
+
+# Checksums
+
+
+def other_data(members: dict[str, bytes]) -> None:
+    members["data.tar.gz"] = gzip.compress(packed(GOOD), mtime=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "reason"),
+    [
+        ("x.gem", lambda: gem(packed(GOOD), change=other_data), "data.tar.gz (SHA256), data.tar.gz (SHA512)"),
+        ("x.whl", lambda: zipped({**wheel_files(PYTHON), "kelp/__init__.py": "x"}), ": kelp/__init__.py"),
+        ("x.whl", lambda: zipped({**wheel_files(PYTHON), "kelp/x.py": "x"}), "kelp/x.py (not listed)"),
+        (
+            "x.whl",
+            lambda: zipped({key: one for key, one in wheel_files(PYTHON).items() if key != "kelp/__init__.py"}),
+            "kelp/__init__.py (not there)",
+        ),
+        (
+            "x.whl",
+            lambda: zipped({**wheel_files(PYTHON), **{f"kelp/{number}": "" for number in range(8)}}),
+            "kelp/4 (not listed), and 3 more",
+        ),
+    ],
+)
+def test_a_wrong_checksum_is_an_error(tmp_path: Path, name: str, make: Callable[[], bytes], reason: str) -> None:
+    result = check(tmp_path, name, make())
+    assert (result.code, found(result)) == (1, [("error", "checksum-mismatch")])
+    assert said(result).endswith(reason)
+
+
+def test_a_wrong_crc_is_an_error(tmp_path: Path) -> None:
+    content = bytearray(zipped(wheel_files(PYTHON), method=zipfile.ZIP_STORED))
+    content[content.index(b"About kelp-forms")] ^= 1
+    result = check(tmp_path, "x.whl", bytes(content))
+    assert (result.code, found(result)) == (1, [("error", "archive-unreadable")])
+    assert "Bad CRC-32" in said(result)
+
+
+def test_a_gem_without_checksums_is_ok(tmp_path: Path) -> None:
+    assert check(tmp_path, "x.gem", gem(packed(GOOD), change=without("checksums.yaml.gz"))).code == 0
+
+
+# Bombs
+
+
+def test_an_archive_that_unpacks_to_far_too_much_is_left_at_once(tmp_path: Path) -> None:
+    zeros = gzip.compress(b"\0" * (1 << 20))
+    bombs = {
+        "x.tgz": gzip.compress(packed({"package/a": b"\0" * (100 << 20)})),
+        "x.gem": packed({"metadata.gz": zeros * 20, "data.tar.gz": gzip.compress(packed(GOOD))}),
+        "x.whl": zipped({**wheel_files(PYTHON), "a": b"\0" * (100 << 20)}),
+    }
+    for name, content in bombs.items():
+        assert len(content) < 200_000
+        result = check(tmp_path, name, content)
+        assert (result.code, result.codes) == (1, ["archive-unsafe"])
+        (tmp_path / name).unlink()
+
+
+def test_what_is_passed_over_in_an_archive_counts_as_well(tmp_path: Path) -> None:
+    headers = (entry("/a", size=100 << 20), b"\0" * (100 << 20))
+    content = gzip.compress(packed({}, headers))
+    assert check(tmp_path, "x.tgz", content).codes == ["archive-unsafe"]
+    (tmp_path / "x.tgz").unlink()
+    content = gzip.compress(packed({"package/a": ""}) + b"\0" * (100 << 20))
+    assert check(tmp_path, "x.tgz", content).codes == ["archive-unsafe"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "name", "reason"),
+    [
+        ("_MOST_ENTRIES", "kelp-1.2.0.tgz", "it has more than 1 entries"),
+        ("_MOST_ENTRIES", "kelp-1.2.0-py3-none-any.whl", "it has more than 1 entries"),
+        ("_MOST_TEXT", "kelp-1.2.0.tgz", "MiB of texts"),
+        ("_LARGEST", "kelp-1.2.0.tgz", "it has more than"),
+    ],
+)
+def test_everything_has_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, name: str, reason: str
+) -> None:
+    monkeypatch.setattr(contents, limit, 1)
+    result = check(tmp_path, name, ARTIFACTS[name])
+    assert (result.code, result.codes) == (1, ["archive-unsafe"])
+    assert reason in said(result)
+
+
+def test_a_header_has_its_limit(tmp_path: Path) -> None:
+    long = entry("package/a", pax_headers={"comment": "x" * (2 << 20)})
+    assert "its headers are larger" in said(check(tmp_path, "x.tgz", tarball(NPM, (long, b""))))
+
+
+def test_sizes_that_lead_backwards_are_refused(tmp_path: Path) -> None:
+    header = entry("package/a").tobuf(tarfile.GNU_FORMAT)
+    raw = bytearray(header)
+    raw[124:136] = b"\xff" * 8 + (2**32 - 1024).to_bytes(4, "big")
+    raw[148:156] = b" " * 8
+    raw[148:156] = b"%06o\0 " % sum(raw)
+    result = check(tmp_path, "x.tgz", gzip.compress(bytes(raw) + bytes(1024)))
+    assert (result.code, result.codes) == (1, ["archive-unreadable"])
+
+
+def test_a_directory_of_a_zip_has_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zip_archive, "_MOST_DIRECTORY", 10)
+    assert check(tmp_path, "x.whl", ARTIFACTS["kelp-1.2.0-py3-none-any.whl"]).codes == ["archive-unsafe"]
+
+
+def test_a_large_file_is_hashed_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "LIMIT", 10)
+    files = {**NPM, "skills/kelp-forms/large.md": "a\u202eb" * 10}
+    result = check(tmp_path, "x.tgz", tarball(files))
+    assert ("error", "hidden-characters") in found(result)
+
+
+# A directory and an archive of it are the same
+
+
+NAMES = st.sampled_from(["a", "A", "b.md", "SKILL.md", "skill.md", "é", "e\u0301", "run", "scripts", "x\u202e"]) | (
+    st.sampled_from(["__pycache__", ".git", ".venv", "node_modules", ".DS_Store", "Thumbs.db", ".hidden"])
+)
+CONTENTS = st.sampled_from(
+    [
+        "",
+        "#!/bin/sh\n",
+        "#!/bin/sh\r\n",
+        "text",
+        "[a](../../x)\n",
+        "a\u202eb\n",
+        b"\xff\xfe\0",
+        b"\x7fELF",
+        skill("kelp"),
+        skill("a"),
+        "---\nname: a\ndescription: a: b\n---\n",
+    ]
+)
+TARGETS = st.sampled_from(["a", "SKILL.md", "../x", "/etc/passwd", "b.md", ".", "scripts/run"])
+PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
+TREES = st.dictionaries(PATHS, CONTENTS | TARGETS.map(Link), max_size=8).map(
+    lambda pieces: {
+        path: piece
+        for path, piece in pieces.items()
+        if not any("/".join(path.split("/")[:count]) in pieces for count in range(1, path.count("/") + 1))
+    }
+)
+
+
+def of(problems: list[Problem], source: str) -> list[tuple[object, ...]]:
+    # Of links that lead out, an archive has its own finding besides.
+    return [
+        (one.code, one.severity, one.message.replace(f"{source}/", ""), one.path, one.line, one.column, one.hint)
+        for one in problems
+        if one.path
+    ]
+
+
+@given(pieces=TREES, executable=st.sets(PATHS, max_size=4))
+@example(pieces={"a": "", "A": "", "b.md": "x"}, executable={"a"})
+def test_a_directory_and_an_archive_of_it_give_the_same(pieces: Mapping[str, Piece], executable: set[str]) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch) / "tree"
+        lay(root, {"kelp.gemspec": "s.version = '1.2.0'", "skills/kelp/SKILL.md": skill("kelp")})
+        lay(root / "skills", pieces)
+        within = {path: piece for path, piece in pieces.items() if path.split("/")[0] != "SKILL.md"}
+        lay(root / "skills/kelp", within)
+        for path in executable & within.keys():
+            if not isinstance(within[path], Link):
+                (root / "skills/kelp" / path).chmod(0o755)
+        (tree,) = read_tree(str(root))
+        archive = write(Path(scratch) / "kelp.gem", gem(artifacts.packed_tree(root)))
+        artifact = read_artifact(str(archive))
+        assert [(one.found.name, one.found.path, one.found.is_valid) for one in tree.skills] == [
+            (one.found.name, one.found.path, one.found.is_valid) for one in artifact.skills
+        ]
+        assert [one.snapshot for one in tree.skills] == [one.snapshot for one in artifact.skills]
+        assert [one.texts for one in tree.skills] == [one.texts for one in artifact.skills]
+        assert [one.snapshot and one.snapshot.hidden for one in tree.skills] == [
+            one.snapshot and one.snapshot.hidden for one in artifact.skills
+        ]
+        both = (replace(one, elsewhere=()) for one in (tree, artifact))
+        first, second = (of(rules.problems(one), one.package.source) for one in both)
+        assert first == second
+        assert tree.provider.ignored == artifact.provider.ignored
+
+
+def test_what_the_walker_sets_apart_and_refuses_is_so_in_an_archive(tmp_path: Path) -> None:
+    pieces: dict[str, Piece] = {
+        **{f"{name}/x": "" for name in (".git", "a/__pycache__", "b/node_modules")},
+        **dict.fromkeys(("a/.DS_Store", "a/__pycache__x", ".venv", "b/.git2"), ""),
+        f"{'d/' * 33}deep": "",
+        "fifo": FIFO,
+        "SKILL.md": Link("a/x"),
+    }
+    lay(tmp_path / "x", pieces)
+    os.symlink(b"\xff", bytes(tmp_path / "x/link"))
+    with open_directory(str(tmp_path / "x")) as fd:
+        expected = snapshot(fd, "x", search=True)
+    gathered = Gathered(0)
+    tar_archive.gather(io.BytesIO(artifacts.packed_tree(tmp_path / "x")), gathered)
+    read = snapshot_of(gathered.root)
+    assert read == expected
+    assert (read.ignored, read.hidden) == (expected.ignored, expected.hidden)
+
+
+def test_of_too_many_entries_no_more_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "MAX_ENTRIES", 1)
+    gathered = Gathered(0)
+    tar_archive.gather(io.BytesIO(packed({"a": "", "b": ""})), gathered)
+    (fault,) = snapshot_of(gathered.root).faults
+    assert (fault.path, fault.reason) == ("b", "is one of more than 1 entries")
+
+
+def test_a_wheel_is_the_same_as_the_directory_that_it_is_made_of(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    lay(root, wheel_files({**PYTHON, "kelp/.agents/skills/kelp-forms/run": "#!/bin/sh\n"}))
+    (root / "kelp/.agents/skills/kelp-forms/run").chmod(0o755)
+    lay(root, {"setup.py": ""})
+    (tree,) = read_tree(str(root))
+    (root / "setup.py").unlink()
+    artifact = read_artifact(str(write(tmp_path / "kelp.whl", artifacts.zipped_tree(root))))
+    assert [one.snapshot for one in tree.skills] == [one.snapshot for one in artifact.skills]
+    assert rules.problems(artifact) == []
+
+
+def test_directories_of_an_archive_are_none_of_its_content(tmp_path: Path) -> None:
+    tops = [(entry(name, tarfile.DIRTYPE), b"") for name in (".", "./", "./skills/", "skills", "skills/kelp-empty")]
+    result = check(tmp_path, "x.gem", gem(packed({f"./{path}": text for path, text in GOOD.items()}, *tops)))
+    assert (result.code, found(result)) == (0, [("note", "no-skill-file")])
+    (tmp_path / "x.gem").unlink()
+    directory = zipfile.ZipInfo("kelp/empty/")
+    assert check(tmp_path, "x.whl", zipped(wheel_files(PYTHON), (directory, b""))).code == 0
