@@ -271,10 +271,13 @@ class _Inside:
         self._folder = folder
         self.entries: Mapping[str, Kind] = {name: _kind(node) for name, node in sorted(folder.items())}
 
-    def start(self, *, follow: bool) -> bytes:  # noqa: ARG002  # an archive has no installer whose links are followed
+    def start(self, *, linked: bool) -> bytes:  # noqa: ARG002  # an archive has no installer whose links are followed
         node = self._folder[SKILL_FILE]
         assert isinstance(node, Regular)  # noqa: S101  # the caller has looked
         return (node.text or b"")[:READ_SIZE]
+
+    def whole(self) -> Snapshot:
+        return snapshot_of(self._folder)
 
 
 class _opener:  # noqa: N801  # a function of a function, as the disk's
@@ -294,9 +297,9 @@ def shipped(folder: Folder, skill: FoundSkill) -> Shipped:
         node = find(folder, skill.path)
     except UnreadableError:
         node = None
-    if not isinstance(node, dict):
+    if not isinstance(node, dict) or skill.snapshot is None:
         return Shipped(found=skill, snapshot=None, texts={})
-    snapshot = snapshot_of(node)
+    snapshot = skill.snapshot
     texts = {
         path: one.text
         for path, one in files(node)

@@ -7,6 +7,7 @@ package's root; one bad skill never hides its siblings; whatever is passed over 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from skillsync.discovery.skill import READ_SIZE, about, parse
@@ -66,11 +67,11 @@ class Inside(Protocol):
     def entries(self) -> Mapping[str, Kind]:
         """What is in it, by name."""
 
-    def read(self, *, linked: bool) -> tuple[bytes | None, Snapshot | None]:
-        """Return the start of its SKILL.md, and what all files of it are, if that is wanted.
+    def start(self, *, linked: bool) -> bytes | None:
+        """Return the start of its SKILL.md; if that is a link which may stand for a file, None where it doesn't."""
 
-        `linked` tells that SKILL.md is a link which may stand for a file: None where it doesn't.
-        """
+    def whole(self) -> Snapshot | None:
+        """Return what was read of all its files, of the same read, None where that is not wanted."""
 
 
 class _FileUnreadableError(OSError):
@@ -179,14 +180,18 @@ def _directory(package: Package, name: str, path: str, inner: Inside) -> FoundSk
         other = next((entry for entry in entries if entry.casefold() == SKILL_FILE.casefold()), None)
         if other is None:
             return Ignored(path=path, reason=f"has no {SKILL_FILE}")
-        return _invalid(package, name, f"{path}/{other}", f"has to be named {SKILL_FILE}", f"rename it to {SKILL_FILE}")
+        wrong = _invalid(
+            package, name, f"{path}/{other}", f"has to be named {SKILL_FILE}", f"rename it to {SKILL_FILE}"
+        )
+        return replace(wrong, path=path, snapshot=inner.whole())
     # Some installers put a link into their cache in each file's place. What it leads to is read as text only after the
     # tree walker has found that it is what was installed.
     linked = entries[SKILL_FILE] is Kind.LINK and bool(package.recorded(path).get(SKILL_FILE))
     if entries[SKILL_FILE] is not Kind.FILE and not linked:
         kind = entries[SKILL_FILE].value
-        return _invalid(package, name, file, f"is {kind}, and has to be a regular file", "ship the file itself")
-    content, whole = inner.read(linked=linked)
+        wrong = _invalid(package, name, file, f"is {kind}, and has to be a regular file", "ship the file itself")
+        return replace(wrong, path=path, snapshot=inner.whole())
+    content = inner.start(linked=linked)
     if content is None:
         message = "is a link, and does not lead to the file that was installed"
         return _invalid(package, name, file, message, "reinstall the package")
@@ -200,7 +205,7 @@ def _directory(package: Package, name: str, path: str, inner: Inside) -> FoundSk
         description=parsed.description,
         problems=problems,
         is_valid=not any(problem.is_error for problem in parsed.problems),
-        snapshot=whole,
+        snapshot=inner.whole(),
     )
 
 
@@ -223,16 +228,20 @@ class _OnDisk:
         self._package = package
         self._path = path
         self._is_wanted = is_wanted
+        self._start = _Start()
         self.entries = listing(fd)
 
-    def read(self, *, linked: bool) -> tuple[bytes | None, Snapshot | None]:
-        start = _Start()
-        whole = _whole(self._package, self._path, self._fd, start) if self._is_wanted or linked else None
-        is_read = whole is not None and isinstance(whole.tree.get(SKILL_FILE), File)
-        content: bytes | None = start.content
-        if not is_read:
-            content = None if linked else read_start(SKILL_FILE, READ_SIZE, dir_fd=self._fd) or b""
-        return content, whole if self._is_wanted else None
+    def start(self, *, linked: bool) -> bytes | None:
+        if (linked or self._is_wanted) and isinstance(self._all.tree.get(SKILL_FILE), File):
+            return self._start.content
+        return None if linked else read_start(SKILL_FILE, READ_SIZE, dir_fd=self._fd) or b""
+
+    def whole(self) -> Snapshot | None:
+        return self._all if self._is_wanted else None
+
+    @cached_property
+    def _all(self) -> Snapshot:
+        return _whole(self._package, self._path, self._fd, self._start)
 
 
 class _Start:

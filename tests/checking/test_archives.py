@@ -542,7 +542,7 @@ def test_what_the_walker_sets_apart_and_refuses_is_so_in_an_archive(tmp_path: Pa
     lay(tmp_path / "x", pieces)
     os.symlink(b"\xff", bytes(tmp_path / "x/link"))
     with open_directory(str(tmp_path / "x")) as fd:
-        expected = snapshot(fd, "x", search=True)
+        expected = snapshot(fd, "x", judge=len)
     gathered = Gathered(0)
     tar_archive.gather(io.BytesIO(artifacts.packed_tree(tmp_path / "x")), gathered)
     read = snapshot_of(gathered.root)
