@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test soak bench check format man dist clean
+.PHONY: demo test soak bench check format man docs dist clean
 
 demo: .venv/demo
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh
@@ -33,6 +33,11 @@ man: .venv/demo
 	mkdir -p build
 	$(BIN)/skillsync help --man >build/skillsync.1
 
+# The documentation as a site, in build/site; a warning is an error. `.venv/bin/zensical serve` shows it while it is written.
+docs: .venv/dev
+	rm -rf build/site
+	$(BIN)/zensical build --strict --clean
+
 # What is published, built and checked; tests/test_release.py installs and runs it.
 dist: .venv/dev
 	rm -rf dist
@@ -41,7 +46,7 @@ dist: .venv/dev
 	$(BIN)/check-wheel-contents dist/*.whl
 
 clean:
-	rm -rf build dist .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist .cache .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skillsync needs Python 3.11 or later: make PYTHON=python3.11 ...")'

@@ -30,3 +30,9 @@ def test_links_lead_somewhere(path: Path) -> None:
         target = path.parent / name if name else path
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if path.parent.name == "docs"], ids=lambda path: path.name)
+def test_a_bar_in_a_table_is_read_alike_on_a_forge_and_on_the_site(path: Path) -> None:
+    """In code, `\\|` is a bar to a forge, and two characters to the site: `<code>` with `&#124;` is one to both."""
+    assert "\\|" not in prose(path)

@@ -45,7 +45,7 @@ class Vector:
 
 VECTORS = [
     Vector(**{key: value for key, value in vector.items() if key != "why"})
-    for vector in json.loads((ROOT / "fixtures/tree-hash/vectors.json").read_text(encoding="utf-8"))
+    for vector in json.loads((ROOT / "docs/vectors.json").read_text(encoding="utf-8"))
 ]
 BY_NAME = {vector.name: vector for vector in VECTORS}
 each_vector = pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.name)
