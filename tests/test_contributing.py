@@ -16,6 +16,7 @@ from skillsync.cli import arguments
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+ARCHITECTURE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 FORMS = ROOT / ".github/ISSUE_TEMPLATE"
 _BLOCKS = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
@@ -33,10 +34,17 @@ def without_variables(command: str) -> tuple[dict[str, str], list[str]]:
     return dict(word.split("=", 1) for word in words[:count]), words[count:]
 
 
-def test_the_picture_and_the_order_are_the_codes() -> None:
+@pytest.mark.parametrize("page", [PAGE, ARCHITECTURE])
+def test_the_picture_and_the_order_are_the_codes(page: str) -> None:
     assert skillsync.__doc__
-    assert f"```\n{skillsync.__doc__.split(chr(10) * 2)[1]}\n```" in PAGE
-    assert f"```\n{' · '.join(ORDER)}\n```" in PAGE
+    assert f"```\n{skillsync.__doc__.split(chr(10) * 2)[1]}\n```" in page
+    assert f"```\n{' · '.join(ORDER)}\n```" in page
+
+
+def test_what_the_architecture_names_is_there() -> None:
+    paths = re.findall(r"`((?:skillsync|tests)/[\w./]+)`", ARCHITECTURE)
+    assert len(paths) > 10
+    assert not [path for path in paths if not (ROOT / path).exists()]
 
 
 def test_commands_are_found() -> None:
