@@ -89,6 +89,10 @@ class Code(Enum):
     ARCHIVE_UNREADABLE = "archive-unreadable"
     ARCHIVE_UNSAFE = "archive-unsafe"
     CHECKSUM_MISMATCH = "checksum-mismatch"
+    SKILL_NOT_PACKAGED = "skill-not-packaged"
+    ARTIFACT_DIFFERS = "artifact-differs"
+    BUILD_FAILED = "build-failed"
+    TOOL_NOT_FOUND = "tool-not-found"
     NO_SKILLS = "no-skills"
     NO_SKILL_FILE = "no-skill-file"
     SKILL_ELSEWHERE = "skill-elsewhere"
@@ -109,6 +113,7 @@ _EXIT_CODES = {
     Code.REGISTRY_UNREADABLE: ExitCode.USAGE,
     Code.MANIFEST_INVALID: ExitCode.USAGE,
     Code.USAGE: ExitCode.USAGE,
+    Code.TOOL_NOT_FOUND: ExitCode.REFUSED,
     Code.BUSY: ExitCode.SYSTEM,
     Code.IO: ExitCode.SYSTEM,
 }

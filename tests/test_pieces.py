@@ -117,6 +117,21 @@ def test_uv_runs_it_beside_the_project(tmp_path: Path) -> None:
     assert project.installed("marsh-queries/SKILL.md").exists()
 
 
+def test_a_provider_s_job_finds_what_is_not_packed(tmp_path: Path) -> None:
+    need_network()
+    need("npm")
+    uv = need_python_tool("uv")
+    package = {"name": "kelp", "version": "1.0.0", "files": ["lib"]}
+    skill = "---\nname: kelp-routing\ndescription: Routes.\n---\n"
+    project = Project(tmp_path / "kelp")
+    project.write({"package.json": json.dumps(package), "skills/kelp-routing/SKILL.md": skill})
+    environ = {"PATH": f"{Path(uv).parent}:{os.environ['PATH']}"}
+    done = run("sh", "-ec", PIECES["check.sh"], at=project.root, environ=environ, code=1)
+    assert "skills/kelp-routing is not in kelp-1.0.0.tgz" in done.stderr
+    project.write({"package.json": json.dumps({**package, "files": ["skills"]})})
+    run("sh", "-ec", PIECES["check.sh"], at=project.root, environ=environ)
+
+
 def test_what_an_image_is_built_by(tmp_path: Path) -> None:
     """Docker alone is missing: each line does in a directory what it does in the image, with a Python of its own."""
     need_network()

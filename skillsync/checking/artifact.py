@@ -66,10 +66,13 @@ def suffix(source: str) -> str | None:
     return next((one for one in SUFFIXES if source.endswith(one)), None)
 
 
-def read_artifact(source: str) -> Offer:
-    """Return what an artifact offers; what keeps it from being read is a problem in that. Raises OSError."""
+def read_artifact(path: str, source: str) -> Offer:
+    """Return what an artifact offers; what keeps it from being read is a problem in that. Raises OSError.
+
+    `source` is how the person knows it.
+    """
     kind = suffix(source)
-    root = os.path.abspath(source)
+    root = os.path.abspath(path)
     with open(os.open(root, READ & ~os.O_NOFOLLOW), "rb") as opened:
         size = os.fstat(opened.fileno()).st_size
         start = opened.read(_START)

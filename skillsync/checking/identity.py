@@ -26,11 +26,15 @@ _SETUP_NAME = r"""\bname\s*=\s*["']([^"'\n]+)["']"""
 
 
 class Identity(Value):
-    """A package's name and version, "" for what isn't known; `roots` are where a tree has its import packages."""
+    """A package's name and version, "" for what isn't known.
+
+    `roots` are where a tree has its import packages; `backend` is what builds them.
+    """
 
     name: str
     version: str = ""
     roots: tuple[str, ...] = ("", "src")
+    backend: str = ""
 
 
 def gem(file: str, content: bytes) -> Identity:
@@ -68,7 +72,13 @@ def python(files: Mapping[str, bytes], directory: str) -> Identity | None:
         return None
     stated = (project.get("name"), setup.get("name"), script and script[1], directory)
     name = next((canonical(one) for one in stated if isinstance(one, str) and _is_name(one)), "unknown")
-    return Identity(name=name, version=_version(project.get("version")), roots=tuple(dict.fromkeys(_roots(data))))
+    backend = _table(data, "build-system").get("build-backend", "setuptools")  # PEP 517's default
+    return Identity(
+        name=name,
+        version=_version(project.get("version")),
+        roots=tuple(dict.fromkeys(_roots(data))),
+        backend=backend if isinstance(backend, str) else "",
+    )
 
 
 def _is_name(text: str) -> bool:

@@ -37,8 +37,9 @@ class Offer(Value):
 
     `package.source` is what the person has named, `package.root` the same as an absolute path. `searched` says where
     skills are looked for, `elsewhere` are the directories with a SKILL.md in other places. `about` is the file that
-    makes it a package: what is wrong with all of it is said of that. `is_beside` tells whether another package of the
-    same tree has skills; `is_read` is False where only `problems`, those of reading it, are known.
+    makes it a package: what is wrong with all of it is said of that. `backend` is what builds a Python distribution.
+    `is_beside` tells whether another package of the same tree has skills; `is_read` is False where only `problems`,
+    those of reading it, are known.
     """
 
     package: Package
@@ -49,6 +50,7 @@ class Offer(Value):
     skills: tuple[Shipped, ...]
     elsewhere: tuple[str, ...]
     problems: tuple[Problem, ...] = ()
+    backend: str = ""
     is_beside: bool = False
     is_read: bool = True
 

@@ -131,6 +131,7 @@ def _offer(source: str, root: str, made: _Made, paths: Paths) -> Offer:
         skills=skills,
         elsewhere=(),
         problems=tuple(problems),
+        backend=made.identity.backend,
     )
 
 

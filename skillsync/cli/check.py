@@ -1,15 +1,17 @@
 """`skillsync check`: what the packaging spec and the Agent Skills format ask of who ships skills.
 
-Invariants: every PATH is looked at, and nothing of it is run; says how much it looked at; nothing checked is never ok.
+Invariants: every PATH is looked at, and nothing of it is run but its build, if that was asked for; says how much it
+looked at; nothing checked is never ok.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from skillsync.checking import rules
+from skillsync.checking import building, comparison, rules
 from skillsync.checking.artifact import SUFFIXES, read_artifact, suffix
 from skillsync.checking.offer import joined
 from skillsync.checking.tree import NoPackageError, read_tree
@@ -23,13 +25,18 @@ if TYPE_CHECKING:
     from skillsync.checking.offer import Offer, Shipped
     from skillsync.commands.project import Project
 
+_MOST_LINES = 40  # of what a build that failed has printed
 
-def run(project: Project, paths: Sequence[str]) -> Report:
-    """Check what is at each path. Raises SkillsyncError for one that is nothing that could be checked."""
+
+def run(project: Project, paths: Sequence[str], *, build: bool) -> Report:
+    """Check what is at each path. Raises SkillsyncError for one that is nothing that could be checked.
+
+    With `build`, each tree is built by its own tool, and what comes of it is checked too.
+    """
     found = [offer for path in paths for offer in _read(path)]
-    # Packages that are made of one tree share files: what is wrong with one is said once.
-    told = {(one.message, one.line, one.column): one for offer in found[::-1] for one in rules.problems(offer)[::-1]}
-    problems = list(told.values())[::-1]
+    built, failed, output = _built(found) if build else ([], [], [])
+    found += built
+    problems = [*_problems(found), *failed]
     offers = [offer for offer in found if offer.is_read]
     checked = _Checked(offers)
     is_ok = bool(checked.skills) and not any(one.is_error for one in problems)
@@ -37,7 +44,7 @@ def run(project: Project, paths: Sequence[str]) -> Report:
     lines = [line for offer in offers for line in _lines(offer, problems)]
     return Report(
         lines=[*lines, summary] if is_ok else lines,
-        findings=[] if is_ok else [summary],
+        findings=[] if is_ok else [*output, summary],
         details=list(_details(offers)),
         data={"ok": is_ok, "checked": checked.json, "packages": [_json(offer, problems) for offer in offers]},
         examination=Examination(
@@ -53,13 +60,49 @@ def run(project: Project, paths: Sequence[str]) -> Report:
     )
 
 
+def _problems(offers: Sequence[Offer]) -> list[Problem]:
+    """Return all that is wrong, each once: packages of one tree share files, and an artifact has what its tree has."""
+    trees = {id(offer): tree for tree, offer in comparison.pairs(offers)}
+    own = {id(offer): rules.problems(offer) for offer in offers}
+    found: list[Problem] = []
+    for offer in offers:
+        if tree := trees.get(id(offer)):
+            found += comparison.unrepeated(own[id(offer)], own[id(tree)])
+            found += comparison.compared(tree, offer)
+        else:
+            found += own[id(offer)]
+    return list({(one.message, one.line, one.column): one for one in reversed(found)}.values())[::-1]
+
+
+def _built(offers: Sequence[Offer]) -> tuple[list[Offer], list[Problem], list[str]]:
+    """Build the trees; return what came of it, the problems of builds that failed, and what these printed."""
+    trees = [offer for offer in offers if not offer.is_artifact and (offer.skills or not offer.is_beside)]
+    if not trees:
+        message = "--build builds source trees, and no PATH is one"
+        raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="name a tree, or leave out --build"))
+    found: list[Offer] = []
+    problems: list[Problem] = []
+    output: list[str] = []
+    with TemporaryDirectory(prefix="skillsync-") as scratch:
+        for number, offer in enumerate(trees):
+            try:
+                paths = building.build(offer, f"{scratch}/{number}")
+            except building.BuildError as error:
+                hint = "what it printed stands above the summary; run it yourself to see more"
+                problems.append(offer.problem(Code.BUILD_FAILED, offer.about, f"makes no package: {error}", hint=hint))
+                output += [f"  | {report.printable(line)}" for line in error.output.splitlines()[-_MOST_LINES:]]
+            else:
+                found += [read_artifact(path, os.path.basename(path)) for path in paths if suffix(path)]
+    return found, problems, output
+
+
 def _read(path: str) -> list[Offer]:
     hint = (
         f"name an artifact ({', '.join(f'*{one}' for one in SUFFIXES)}), or a source tree with a *.gemspec, "
         "pyproject.toml, setup.cfg, setup.py or package.json"
     )
     if os.path.isfile(path) and suffix(path):
-        return [read_artifact(path)]
+        return [read_artifact(path, path)]
     if not os.path.isdir(path):
         reason = "is no artifact" if os.path.lexists(path) else "is not there"
         raise SkillsyncError(Problem(code=Code.USAGE, message=f"{path} {reason}", hint=hint))

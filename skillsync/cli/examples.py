@@ -63,7 +63,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "check": (
         ("skillsync check .", "a gem, Python or npm source tree"),
-        ("skillsync check pkg/kelp-1.0.0.gem", "what was built of it"),
+        ("skillsync check . pkg/kelp-1.0.0.gem", "and what was built of it"),
+        ("skillsync check . --build", "and what its own build makes of it"),
         ("skillsync check . --format github", "annotations in a pull request"),
     ),
     "help": (

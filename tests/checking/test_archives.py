@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from builders import Piece
     from projects import Result
 
+    from skillsync.checking.offer import Offer
     from skillsync.errors import Problem
 
 GOOD: dict[str, str | bytes] = {
@@ -62,6 +63,10 @@ def check(root: Path, name: str, content: bytes) -> Result:
     assert text.code == result.code
     assert os.listdir(root) == [name]
     return result
+
+
+def artifact_at(path: Path) -> Offer:
+    return read_artifact(str(path), str(path))
 
 
 def found(result: Result) -> list[tuple[str, str]]:
@@ -334,7 +339,7 @@ def test_an_archive_that_is_cut_off_anywhere_is_never_ok(tmp_path: Path, name: s
     content = ARTIFACTS[name]
     for size in range(0, len(content) - 1, 97):
         write(tmp_path / name, content[:size])
-        offer = read_artifact(str(tmp_path / name))
+        offer = artifact_at(tmp_path / name)
         # What pads a tar archive to its block's end is nothing that could be missed.
         padding = name.endswith(".gem") and not content[size:].strip(b"\0")
         assert padding or any(one.is_error for one in rules.problems(offer)), size
@@ -344,7 +349,7 @@ def test_an_archive_that_is_cut_off_anywhere_is_never_ok(tmp_path: Path, name: s
 def test_whatever_is_changed_in_an_archive_it_is_read_or_refused(places: list[int], name: str) -> None:
     with tempfile.TemporaryDirectory() as root:
         write(Path(root) / name, artifacts.corrupted(ARTIFACTS[name], places))
-        rules.problems(read_artifact(f"{root}/{name}"))
+        rules.problems(artifact_at(Path(root) / name))
 
 
 # Checksums
@@ -516,7 +521,7 @@ def test_a_directory_and_an_archive_of_it_give_the_same(pieces: Mapping[str, Pie
                 (root / "skills/kelp" / path).chmod(0o755)
         (tree,) = read_tree(str(root))
         archive = write(Path(scratch) / "kelp.gem", gem(artifacts.packed_tree(root)))
-        artifact = read_artifact(str(archive))
+        artifact = artifact_at(archive)
         assert [(one.found.name, one.found.path, one.found.is_valid) for one in tree.skills] == [
             (one.found.name, one.found.path, one.found.is_valid) for one in artifact.skills
         ]
@@ -565,7 +570,7 @@ def test_a_wheel_is_the_same_as_the_directory_that_it_is_made_of(tmp_path: Path)
     lay(root, {"setup.py": ""})
     (tree,) = read_tree(str(root))
     (root / "setup.py").unlink()
-    artifact = read_artifact(str(write(tmp_path / "kelp.whl", artifacts.zipped_tree(root))))
+    artifact = artifact_at(write(tmp_path / "kelp.whl", artifacts.zipped_tree(root)))
     assert [one.snapshot for one in tree.skills] == [one.snapshot for one in artifact.skills]
     assert rules.problems(artifact) == []
 

@@ -38,7 +38,8 @@ def spans(text: str) -> list[list[str]]:
 
 def lines(text: str) -> list[str]:
     """The commands in lines that are for a shell: what comes behind `skillsync`."""
-    shell = re.sub(r"(^|\s)#.*", "", re.sub(_SPAN, "", text), flags=re.MULTILINE)
+    # A line of a picture is for nobody to type.
+    shell = re.sub(r"(^|\s)#.*|^.*[─│].*", "", re.sub(_SPAN, "", text), flags=re.MULTILINE)
     return [line.strip() for line in _LINE.findall(shell) if line.strip()]
 
 

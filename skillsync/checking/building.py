@@ -1,0 +1,125 @@
+"""Builds a source tree with its ecosystem's own tool, to see what comes into the artifact.
+
+Invariants: runs the package's own build, and so only where a person has asked for it; the tree gets nothing from the
+tools: gems and npm packages are written elsewhere, and Python's backends, which litter, get a copy.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+from typing import TYPE_CHECKING
+
+from skillsync.discovery import PYPI
+from skillsync.errors import Code, Problem, SkillsyncError
+from skillsync.filesystem import upward_from
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillsync.checking.offer import Offer
+
+_GIT = ".git"
+# Never a source of what is built, and large.
+_LEFT_OUT = frozenset({_GIT, ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox"})
+_PYTHON_TOOLS = (
+    ("uv", "build", "--quiet", "--out-dir"),
+    ("pyproject-build", "--outdir"),
+    ("python3", "-m", "build", "--outdir"),
+)
+
+
+class BuildError(Exception):
+    """A build has failed: `command` and what it printed."""
+
+    def __init__(self, command: Sequence[str], code: int, output: str) -> None:
+        """Take the command, its exit code and its output."""
+        super().__init__(f"{' '.join(command)} failed with exit code {code}")
+        self.output = output
+
+
+def build(offer: Offer, into: str) -> list[str]:
+    """Build what a tree makes into a directory, and return the artifacts' paths.
+
+    Raises BuildError, and SkillsyncError where the tool is missing.
+    """
+    root, ecosystem = offer.package.root, offer.package.ecosystem
+    os.mkdir(into)
+    if ecosystem == "gem":
+        _need("gem", "Ruby")
+        _run(("gem", "build", offer.about, "--output", f"{into}/{offer.package.name}.gem"), root)
+    elif ecosystem == PYPI:
+        _run((*_python_tool(), into), _copy(root, f"{into}.source"))
+    else:
+        _need("npm", "Node.js")
+        _run(("npm", "pack", "--silent", "--pack-destination", into), root)
+    return sorted(f"{into}/{name}" for name in os.listdir(into) if not name.startswith("."))
+
+
+def _need(tool: str, owner: str) -> None:
+    if shutil.which(tool) is None:
+        raise _missing(f"there is no `{tool}` on PATH", f"install {owner}")
+
+
+def _missing(message: str, hint: str) -> SkillsyncError:
+    return SkillsyncError(Problem(code=Code.TOOL_NOT_FOUND, message=message, hint=f"{hint}, or leave out --build"))
+
+
+def _python_tool() -> Sequence[str]:
+    """Return the first of the tools that is there, up to the directory that it builds into."""
+    for tool in _PYTHON_TOOLS:
+        if shutil.which(tool[0]) and ("-m" not in tool or _runs((*tool[:-1], "--version"))):
+            return tool
+    raise _missing("there is neither `uv` nor `python3 -m build`", "install uv, or build (`pipx install build`)")
+
+
+def _runs(command: Sequence[str]) -> bool:
+    return subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL).returncode == 0  # noqa: S603  # a tool of _PYTHON_TOOLS
+
+
+def _run(command: Sequence[str], directory: str) -> None:
+    # Git may write its index, which is the repository's own, when it is only asked.
+    environ = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    done = subprocess.run(  # noqa: S603  # what the person has asked for
+        command,
+        cwd=directory,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    if done.returncode:
+        raise BuildError(command[:2], done.returncode, done.stdout.decode(errors="replace"))
+
+
+def _copy(root: str, into: str) -> str:
+    """Copy a tree with its repository, which a build may ask for files and version, and return the tree's copy."""
+    top = next((one for one in upward_from(root) if os.path.lexists(f"{one}/{_GIT}")), root)
+    shutil.copytree(top, into, symlinks=True, ignore=_left_out)
+    if os.path.lexists(f"{top}/{_GIT}"):
+        with open(f"{into}/{_GIT}", "w", encoding="utf-8", errors="surrogateescape") as opened:
+            opened.write(f"gitdir: {_git_directory(top)}\n")
+    return os.path.normpath(f"{into}/{os.path.relpath(root, top)}")
+
+
+def _git_directory(top: str) -> str:
+    """Return where a repository is: of a worktree or a submodule, `.git` is a file that says so."""
+    path = f"{top}/{_GIT}"
+    if os.path.isdir(path):
+        return path
+    with open(path, encoding="utf-8", errors="surrogateescape") as opened:
+        return os.path.join(top, opened.read().removeprefix("gitdir:").strip())
+
+
+def _left_out(directory: str, names: Sequence[str]) -> set[str]:
+    def is_left_out(name: str) -> bool:
+        path = f"{directory}/{name}"
+        mode = os.lstat(path).st_mode
+        if stat.S_ISDIR(mode):
+            return name in _LEFT_OUT or os.path.exists(f"{path}/pyvenv.cfg")
+        return name == _GIT or not (stat.S_ISREG(mode) or stat.S_ISLNK(mode))
+
+    return {name for name in names if is_left_out(name)}

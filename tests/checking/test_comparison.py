@@ -1,0 +1,401 @@
+"""A tree beside what was built of it, by hand and by the real tools."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import gems
+import pytest
+from artifacts import gem, packed, tarball, wheel_files, write, zipped
+from projects import Project, skill
+from tools import need, need_network, need_python_tool
+
+from skillsync.checking.comparison import mend
+from skillsync.checking.tree import read_tree
+
+if TYPE_CHECKING:
+    from projects import Files, Result
+
+PLACE = "skills/kelp-forms"
+GEMSPEC = """\
+Gem::Specification.new do |s|
+  s.name = "kelp"
+  s.version = "1.2.0"
+  s.summary = "For tests"
+  s.authors = ["test"]
+  s.license = "MIT"
+  s.homepage = "https://example.org"
+  s.files = FILES
+end
+"""
+GEM = {"kelp.gemspec": GEMSPEC, f"{PLACE}/SKILL.md": skill("kelp-forms"), f"{PLACE}/ref/a.md": "a\n", "lib/kelp.rb": ""}
+# A build backend that needs nothing from anywhere.
+BACKEND = """\
+import zipfile, io, tarfile, os
+def build_sdist(directory, settings=None):
+    name = "kelp-1.0.tar.gz"
+    with tarfile.open(os.path.join(directory, name), "w:gz") as out:
+        for path in ("pyproject.toml", "backend.py", "PKG-INFO", "kelp"):
+            out.add(path, "kelp-1.0/" + path)
+    return name
+def build_wheel(directory, settings=None, metadata=None):
+    name = "kelp-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(directory, name), "w") as out:
+        out.writestr("kelp/__init__.py", "")
+        out.writestr("kelp-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: kelp\\nVersion: 1.0\\n")
+        out.writestr("kelp-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\n")
+        out.writestr("kelp-1.0.dist-info/RECORD", "kelp/__init__.py,,\\nkelp-1.0.dist-info/METADATA,,\\n"
+            "kelp-1.0.dist-info/WHEEL,,\\nkelp-1.0.dist-info/RECORD,,\\n")
+    open("litter", "w").close()
+    return name
+"""
+PYTHON = {
+    "pyproject.toml": '[project]\nname = "kelp"\nversion = "1.0"\n'
+    '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+    "backend.py": BACKEND,
+    "PKG-INFO": "Metadata-Version: 2.1\nName: kelp\nVersion: 1.0\n",
+    "kelp/__init__.py": "",
+    "kelp/.agents/skills/kelp-forms/SKILL.md": skill("kelp-forms"),
+}
+
+
+def check(project: Project, *arguments: str) -> Result:
+    """Check in JSON and in text, which have to agree; the project is left as it was."""
+    before = project.tree
+    result = project.run("check", *arguments, "--format", "json")
+    text = project.run("check", *arguments)
+    assert text.code == result.code
+    assert {path: entry[2] for path, entry in project.tree.items()} == {path: one[2] for path, one in before.items()}
+    return result
+
+
+def found(result: Result) -> list[tuple[str, str, str, str]]:
+    return [(one["severity"], one["code"], one["source"], one.get("path", "")) for one in result.json["problems"]]
+
+
+def said(result: Result) -> str:
+    return "\n".join(f"{one['message']} ({one.get('hint')})" for one in result.json["problems"])
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Project:
+    return Project(tmp_path / "all").write({f"kelp/{path}": text for path, text in GEM.items()})
+
+
+def without(*paths: str) -> Files:
+    return {path: text for path, text in GEM.items() if path not in paths}
+
+
+# By hand
+
+
+def test_an_artifact_with_all_of_it_is_ok(tree: Project) -> None:
+    write(tree.root / "kelp.gem", gem(packed(GEM)))
+    result = check(tree, "kelp", "kelp.gem")
+    assert (result.code, found(result)) == (0, [])
+    assert result.json["checked"] == {"trees": 1, "artifacts": 1, "skills": 2, "files": 4}
+
+
+def test_a_forgotten_skill_is_said_once_and_with_its_mend(tree: Project) -> None:
+    write(tree.root / "kelp.gem", gem(packed({"lib/kelp.rb": ""})))
+    result = check(tree, "kelp.gem", "kelp")
+    assert (result.code, found(result)) == (1, [("error", "skill-not-packaged", "kelp", PLACE)])
+    assert "kelp/skills/kelp-forms is not in kelp.gem" in said(result)
+    assert 'spec.files += Dir["skills/**/*"]' in said(result)
+    assert "failed: kelp/skills/kelp-forms (2 files, 1 error)" in tree.run("check", "kelp.gem", "kelp").out
+
+
+def test_a_skill_that_the_build_puts_elsewhere_is_said_to_be_there(tree: Project) -> None:
+    write(tree.root / "kelp.gem", gem(packed({"data/kelp-forms/SKILL.md": skill("kelp-forms")})))
+    assert "is in kelp.gem as data/kelp-forms, where no consumer looks" in said(check(tree, "kelp", "kelp.gem"))
+
+
+def test_each_difference_is_said_of_the_skill(tree: Project) -> None:
+    files = {**without(f"{PLACE}/ref/a.md"), f"{PLACE}/SKILL.md": skill("kelp-forms", "Older.\n"), f"{PLACE}/new": ""}
+    files |= {"skills/kelp-old/SKILL.md": skill("kelp-old")}
+    write(tree.root / "kelp.gem", gem(packed(files)))
+    result = check(tree, "kelp", "kelp.gem")
+    assert found(result) == [
+        ("error", "skill-not-packaged", "kelp", PLACE),
+        ("error", "artifact-differs", "kelp", PLACE),
+        ("warning", "artifact-differs", "kelp", PLACE),
+        ("warning", "artifact-differs", "kelp.gem", "skills/kelp-old"),
+    ]
+    assert "is in kelp.gem without ref/a.md" in said(result)
+    assert "has other content in kelp.gem: SKILL.md" in said(result)
+    assert "has more in kelp.gem: new" in said(result)
+
+
+def test_of_many_files_the_first_are_named(tree: Project) -> None:
+    tree.write({f"kelp/{PLACE}/{number}": "" for number in range(7)})
+    write(tree.root / "kelp.gem", gem(packed(GEM)))
+    assert "without 0, 1, 2, 3, 4, and 2 more" in said(check(tree, "kelp", "kelp.gem"))
+
+
+def test_what_is_wrong_in_both_is_said_of_the_tree(tree: Project) -> None:
+    bad = {f"{PLACE}/SKILL.md": skill("other"), f"{PLACE}/ref/a.md": "[x](../../../y.md)\n"}
+    tree.write({f"kelp/{path}": text for path, text in bad.items()})
+    write(tree.root / "kelp.gem", gem(packed({**GEM, **bad})))
+    assert {one[2] for one in found(check(tree, "kelp", "kelp.gem"))} == {"kelp"}
+    # What is wrong in the artifact alone is said of it.
+    write(tree.root / "kelp.gem", gem(packed({**GEM, **bad, "skills/kelp-x/SKILL.md": ""})))
+    assert {one[2] for one in found(check(tree, "kelp", "kelp.gem"))} == {"kelp", "kelp.gem"}
+
+
+def test_where_neither_has_a_skill_it_is_said_of_both(tree: Project) -> None:
+    for path in ("SKILL.md", "ref/a.md"):
+        tree.write({f"kelp/{PLACE}/{path}": None})
+    write(tree.root / "kelp.gem", gem(packed({"lib/kelp.rb": ""})))
+    result = check(tree, "kelp", "kelp.gem")
+    assert [one[2] for one in found(result) if one[1] == "no-skills"] == ["kelp", "kelp.gem"]
+
+
+def test_links_in_a_circle_are_no_file(tree: Project) -> None:
+    (tree.root / "kelp" / PLACE / "a.md").symlink_to("b.md")
+    (tree.root / "kelp" / PLACE / "b.md").symlink_to("a.md")
+    write(tree.root / "kelp.gem", gem(packed({**GEM, f"{PLACE}/a.md": ""})))
+    assert "has other content in kelp.gem: a.md" in said(check(tree, "kelp", "kelp.gem"))
+
+
+def test_a_link_may_become_the_file_that_it_leads_to(tree: Project) -> None:
+    (tree.root / "kelp" / PLACE / "latest.md").symlink_to("ref/a.md")
+    (tree.root / "kelp" / PLACE / "again.md").symlink_to("latest.md")
+    files = {**GEM, f"{PLACE}/latest.md": "a\n", f"{PLACE}/again.md": "a\n"}
+    write(tree.root / "kelp.gem", gem(packed(files)))
+    assert found(check(tree, "kelp", "kelp.gem")) == []
+    write(tree.root / "kelp.gem", gem(packed({**files, f"{PLACE}/latest.md": "b\n"})))
+    assert "has other content in kelp.gem: latest.md" in said(check(tree, "kelp", "kelp.gem"))
+    (tree.root / "kelp" / PLACE / "latest.md").unlink()
+    (tree.root / "kelp" / PLACE / "latest.md").symlink_to("nowhere")
+    assert "has other content in kelp.gem: again.md, latest.md" in said(check(tree, "kelp", "kelp.gem"))
+
+
+def test_a_skill_that_can_not_be_read_is_not_compared(tree: Project) -> None:
+    (tree.root / "kelp/skills/kelp-linked").symlink_to("kelp-forms")
+    write(tree.root / "kelp.gem", gem(packed({**GEM, "skills/kelp-linked/SKILL.md": skill("kelp-linked")})))
+    assert found(check(tree, "kelp", "kelp.gem")) == [("error", "invalid-skill", "kelp", "skills/kelp-linked")]
+
+
+def test_an_artifact_is_compared_with_the_tree_of_its_name(tmp_path: Path) -> None:
+    project = Project(tmp_path / "all")
+    for name in ("a", "b"):
+        spec = GEMSPEC.replace("kelp", name)
+        project.write({f"{name}/{name}.gemspec": spec, f"{name}/skills/{name}-x/SKILL.md": skill(f"{name}-x")})
+    write(project.root / "b.gem", gem(packed({}), name="b"))
+    write(project.root / "c.gem", gem(packed({"skills/c-x/SKILL.md": skill("c-x")}), name="c"))
+    write(project.root / "broken.gem", b"")
+    result = check(project, "a", "b", "b.gem", "c.gem")
+    assert found(result) == [("error", "skill-not-packaged", "b", "skills/b-x")]
+    # Where only one can be meant, it is; and what can't be read is compared with nothing.
+    result = check(project, "a", "c.gem", "broken.gem")
+    assert [one[1] for one in found(result)] == ["skill-not-packaged", "artifact-differs", "archive-unreadable"]
+
+
+def test_a_wheel_has_below_its_package_what_the_tree_has_below_src(tmp_path: Path) -> None:
+    project = Project(tmp_path / "all").write(
+        {f"src/{path}": text for path, text in PYTHON.items() if path.startswith("kelp")}
+    )
+    project.write({"pyproject.toml": '[project]\nname = "kelp"\n'})
+    files = {path: text for path, text in PYTHON.items() if path.startswith("kelp")}
+    write(project.root / "kelp.whl", zipped(wheel_files(files)))
+    assert (check(project, ".", "kelp.whl").code, found(check(project, ".", "kelp.whl"))) == (0, [])
+    write(project.root / "kelp.whl", zipped(wheel_files({"kelp/__init__.py": ""})))
+    result = check(project, ".", "kelp.whl")
+    assert 'package-data]: "kelp" = [".agents/skills/**/*"]' in said(result)
+
+
+@pytest.mark.parametrize(
+    ("backend", "hint"),
+    [
+        ("setuptools.build_meta", '[tool.setuptools.package-data]: "ns.kelp" = ["skills/**/*"]'),
+        ("hatchling.build", '[tool.hatch.build]: artifacts = ["/ns/kelp/skills/**"]'),
+        ("poetry.core.masonry.api", '{ path = "ns/kelp/skills/**/*", format = ["sdist", "wheel"] }'),
+        ("pdm.backend", 'includes = ["ns/kelp/skills/**/*"]'),
+        ("flit_core.buildapi", "in the settings of your build backend"),
+    ],
+)
+def test_the_mend_is_that_of_the_build_backend(tmp_path: Path, backend: str, hint: str) -> None:
+    text = f'[project]\nname = "kelp"\n[build-system]\nbuild-backend = "{backend}"\n'
+    files = {"pyproject.toml": text, "ns/kelp/__init__.py": "", "ns/kelp/skills/x/SKILL.md": skill("x")}
+    (offer,) = read_tree(str(Project(tmp_path / "all").write(files).root))
+    assert hint in mend(offer, offer.skills[0].found.path)
+
+
+def test_a_build_backend_that_is_no_text_is_none(tmp_path: Path) -> None:
+    (offer,) = read_tree(str(Project(tmp_path).write({"pyproject.toml": "[build-system]\nbuild-backend = 1\n"}).root))
+    assert offer.backend == ""
+
+
+# By the real tools
+
+
+@pytest.mark.parametrize(
+    ("files", "code"), [('Dir["lib/**/*"]', 1), ('Dir["{lib,skills}/**/*"].select { |one| File.file?(one) }', 0)]
+)
+def test_a_gem_is_built_as_its_author_builds_it(tmp_path: Path, files: str, code: int) -> None:
+    need("gem")
+    project = Project(tmp_path / "all").write({**GEM, "kelp.gemspec": GEMSPEC.replace("FILES", files)})
+    result = check(project, ".", "--build")
+    assert result.code == code, result.out
+    assert found(result) == ([("error", "skill-not-packaged", ".", PLACE)] if code else [])
+    assert [one["source"] for one in result.json["packages"]] == [".", "kelp.gem"]
+
+
+def test_a_gem_whose_files_git_lists_lacks_what_was_not_added(tmp_path: Path) -> None:
+    need("gem", "git")
+    files = "IO.popen(%w[git ls-files -z], &:read).split(%(\\0))"
+    project = Project(tmp_path / "all").write({**GEM, "kelp.gemspec": GEMSPEC.replace("FILES", files)})
+    environ = gems.ruby_environ(tmp_path / "home")
+    gems.run(("git", "init", "--quiet"), project.root, environ)
+    gems.run(("git", "add", "lib", "kelp.gemspec", f"{PLACE}/SKILL.md"), project.root, environ)
+    result = check(project, ".", "--build")
+    assert "is in kelp.gem without ref/a.md" in said(result)
+
+
+@pytest.mark.parametrize(("files", "code"), [('["lib"]', 1), ('["lib", "skills"]', 0)])
+def test_an_npm_package_is_packed_as_its_author_packs_it(tmp_path: Path, files: str, code: int) -> None:
+    need("npm")
+    package = f'{{"name": "@acme/kelp", "version": "1.0.0", "files": {files}}}'
+    project = Project(tmp_path / "all").write({"package.json": package, f"{PLACE}/SKILL.md": skill("kelp-forms")})
+    result = check(project, ".", "--build")
+    assert result.code == code, result.out
+    assert found(result) == ([("error", "skill-not-packaged", ".", PLACE)] if code else [])
+
+
+def test_npm_leaves_links_out(tmp_path: Path) -> None:
+    project = Project(tmp_path / "all").write(
+        {"package.json": '{"name": "kelp", "version": "1.0.0"}', f"{PLACE}/SKILL.md": skill("kelp-forms")}
+    )
+    (project.root / PLACE / "link.md").symlink_to("SKILL.md")
+    write(
+        project.root / "kelp.tgz",
+        tarball({path: (project.root / path).read_text() for path in ("package.json", f"{PLACE}/SKILL.md")}),
+    )
+    assert "npm leaves links out" in said(check(project, ".", "kelp.tgz"))
+
+
+@pytest.fixture
+def uv(monkeypatch: pytest.MonkeyPatch) -> str:
+    found = need_python_tool("uv")
+    monkeypatch.setenv("PATH", f"{Path(found).parent}:{os.environ['PATH']}")
+    return found
+
+
+@pytest.mark.usefixtures("uv")
+def test_a_python_project_is_built_in_a_copy(tmp_path: Path) -> None:
+    project = Project(tmp_path / "all").write(PYTHON)
+    (project.root / ".venv").mkdir()
+    (project.root / "env").mkdir()
+    project.write({"env/pyvenv.cfg": ""})
+    os.mkfifo(project.root / "fifo")
+    before = os.listdir(project.root)
+    result = project.run("check", ".", "--build", "--format", "json")
+    assert [one["source"] for one in result.json["packages"]] == [
+        ".", "kelp-1.0-py3-none-any.whl", "kelp-1.0.tar.gz",
+    ]  # fmt: skip
+    place = "kelp/.agents/skills/kelp-forms"
+    assert found(result) == [("error", "skill-not-packaged", ".", place)]
+    assert "is not in kelp-1.0-py3-none-any.whl" in said(result)
+    assert os.listdir(project.root) == before
+
+
+@pytest.mark.usefixtures("uv")
+@pytest.mark.parametrize("kind", ["directory", "file"])
+def test_a_build_may_ask_git_of_a_repository_that_is_above(tmp_path: Path, kind: str) -> None:
+    need("git")
+    project = Project(tmp_path / "repo").write({f"packages/kelp/{path}": text for path, text in PYTHON.items()})
+    start = "def build_sdist(directory, settings=None):\n"
+    asking = "    import subprocess\n    subprocess.run(['git', 'describe', '--tags'], check=True)\n"
+    asking += "    assert os.path.exists('../../README')\n"
+    project.write({"packages/kelp/backend.py": BACKEND.replace(start, start + asking), "README": ""})
+    environ = gems.ruby_environ(tmp_path / "home")
+    where = ("--separate-git-dir", "../elsewhere") if kind == "file" else ()
+    for command in (("init", "--quiet", *where), ("add", "."), ("commit", "-qm", "x"), ("tag", "v1")):
+        gems.run(("git", *command), project.root, environ)
+    result = check(project, "packages/kelp", "--build")
+    assert result.codes == ["skill-not-packaged"], result.out
+
+
+@pytest.mark.usefixtures("uv")
+@pytest.mark.parametrize(
+    ("backend", "settings", "code"),
+    [
+        ("setuptools", "", 1),
+        ("setuptools", '[tool.setuptools.package-data]\n"kelp" = [".agents/skills/**/*"]\n', 0),
+        ("hatchling", "", 0),
+    ],
+)
+def test_published_build_backends(tmp_path: Path, backend: str, settings: str, code: int) -> None:
+    need_network()
+    module = {"setuptools": "setuptools.build_meta", "hatchling": "hatchling.build"}[backend]
+    text = f'[project]\nname = "kelp"\nversion = "1.0"\n[build-system]\nrequires = ["{backend}"]\n'
+    files = {path: one for path, one in PYTHON.items() if path.startswith("kelp/")}
+    project = Project(tmp_path / "all").write(
+        {**files, "pyproject.toml": f'{text}build-backend = "{module}"\n{settings}'}
+    )
+    result = check(project, ".", "--build")
+    assert result.code == code, result.out
+    if code:
+        assert (
+            'hint: in pyproject.toml, [tool.setuptools.package-data]: "kelp"'
+            in project.run("check", ".", "--build").err
+        )
+
+
+def test_a_build_that_fails_shows_what_it_printed(tmp_path: Path) -> None:
+    need("gem")
+    project = Project(tmp_path / "all").write({**GEM, "kelp.gemspec": 'raise "not \x1b[31m today"\n'})
+    result = check(project, ".", "--build")
+    assert (result.code, found(result)) == (1, [("error", "build-failed", ".", "kelp.gemspec")])
+    assert "kelp.gemspec makes no package: gem build failed with exit code 1" in said(result)
+    text = project.run("check", ".", "--build").out
+    assert "not \\x1b[31m today" in text
+    assert all(line.startswith(("  | ", "failed: ", "read ", "ok: ")) for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("files", "tools", "hint"),
+    [
+        (GEM, (), "install Ruby, or leave out --build"),
+        ({"package.json": '{"name": "kelp"}', f"{PLACE}/SKILL.md": skill("kelp-forms")}, (), "install Node.js"),
+        (PYTHON, (), "install uv, or build"),
+        (PYTHON, ("python3",), "install uv, or build"),
+    ],
+)
+def test_a_tool_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: Files, tools: tuple[str, ...], hint: str
+) -> None:
+    project = Project(tmp_path / "all").write(files)
+    (tmp_path / "bin").mkdir()
+    for tool in tools:  # a Python without `build`
+        (tmp_path / "bin" / tool).write_text(f'#!/bin/sh\nexec {sys.executable} -S -I "$@"\n')
+        (tmp_path / "bin" / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    result = check(project, ".", "--build")
+    assert (result.code, result.codes) == (3, ["tool-not-found"])
+    assert hint in result.json["problems"][0]["hint"]
+
+
+def test_python_s_own_build_is_taken_where_there_is_no_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    uv = need_python_tool("uv")
+    project = Project(tmp_path / "all").write(PYTHON)
+    (tmp_path / "bin").mkdir()
+    script = (
+        f'#!/bin/sh\n[ "$1$2" = -mbuild ] || exit 9\n[ "$3" = --version ] && exit\nexec {uv} build --out-dir "$4"\n'
+    )
+    (tmp_path / "bin/python3").write_text(script)
+    (tmp_path / "bin/python3").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    assert subprocess.run(("which", "uv"), capture_output=True, check=False).returncode
+    result = project.run("check", ".", "--build", "--format", "json")
+    assert result.json["checked"]["artifacts"] == 2
+
+
+def test_only_trees_are_built(tree: Project) -> None:
+    write(tree.root / "kelp.gem", gem(packed(GEM)))
+    result = check(tree, "kelp.gem", "--build")
+    assert (result.code, result.codes) == (2, ["usage"])
