@@ -430,19 +430,46 @@ def write_file(name: str, content: bytes, dir_fd: int) -> None:
 def replace_file(path: str, content: bytes) -> None:
     """Put a whole file in place at once: readers see the old one or the new one, whatever happens."""
     directory, _, name = path.rpartition("/")
-    staged = f".{name}.{os.getpid()}.tmp"
     with open_directory(directory) as fd:
-        # A run of the same number that was killed may have left one.
+        _replace(name, content, fd, None)
+
+
+def _replace(name: str, content: bytes, fd: int, mode: int | None) -> None:
+    """Put a whole file in place in an open directory, with a mode of its own or the usual one."""
+    staged = f".{name}.{os.getpid()}.tmp"
+    # A run of the same number that was killed may have left one.
+    with suppress(FileNotFoundError):
+        remove_file(staged, fd)
+    try:
+        write_file(staged, content, fd)
+        if mode is not None:
+            set_permissions(staged, mode, fd)
+        rename(staged, name, from_fd=fd, to_fd=fd)
+    except BaseException:
         with suppress(FileNotFoundError):
             remove_file(staged, fd)
-        try:
-            write_file(staged, content, fd)
-            rename(staged, name, from_fd=fd, to_fd=fd)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                remove_file(staged, fd)
-            raise
-        flush(fd)
+        raise
+    flush(fd)
+
+
+def replace_below(root: str, path: str, old: bytes, new: bytes, limit: int) -> bool:
+    """Replace a file below a root, with no link on the way, if it still is what it was; return whether that was done.
+
+    It keeps its mode. `limit` is in bytes. Raises OSError, and UnreadableError for what is no file any more.
+    """
+    directory, _, name = path.rpartition("/")
+    with open_directory(root, directory) as fd, below(f"{root}/{directory}"):
+        if read_file(name, limit, dir_fd=fd) != old:
+            return False
+        _replace(name, new, fd, permissions(name, fd))
+    return True
+
+
+def make_executable_below(root: str, path: str) -> None:
+    """Let everyone who may read a file below a root run it. Raises OSError, and UnreadableError for a link."""
+    directory, _, name = path.rpartition("/")
+    with open_directory(root, directory) as fd, below(f"{root}/{directory}"):
+        make_executable(name, fd, f".{name}.{os.getpid()}.tmp", fd)
 
 
 def list_directory(path: str) -> list[str] | None:

@@ -170,6 +170,8 @@ def _check(parser: argparse.ArgumentParser) -> None:
     _reporting(parser, formats=("text", *FORMS))
     text = "a source tree, or a built .gem, .whl, sdist (.tar.gz) or npm .tgz"
     parser.add_argument("paths", metavar="PATH", nargs="+", help=text)
+    text = "mend what is mechanical in the trees: quotes, line ends, executable bits; shows the diff"
+    parser.add_argument("--fix", action="store_true", help=text)
     text = "build the trees first: runs their own builds, by gem, uv or python -m build, and npm"
     parser.add_argument("--build", action="store_true", help=text)
 

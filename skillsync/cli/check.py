@@ -1,7 +1,7 @@
 """`skillsync check`: what the packaging spec and the Agent Skills format ask of who ships skills.
 
-Invariants: every PATH is looked at, and nothing of it is run but its build, if that was asked for; says how much it
-looked at; nothing checked is never ok.
+Invariants: every PATH is looked at, and nothing of it is run but its build, if that was asked for, and nothing written
+but what --fix mends; says how much it looked at; nothing checked is never ok.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING
 from skillsync.checking import building, comparison, rules
 from skillsync.checking.artifact import SUFFIXES, read_artifact, suffix
 from skillsync.checking.offer import joined
+from skillsync.checking.repair import Repaired, repair
 from skillsync.checking.tree import NoPackageError, read_tree
 from skillsync.errors import Code, ExitCode, Problem, Severity, SkillsyncError
+from skillsync.hashing import File
 from skillsync.rendering import report
 from skillsync.rendering.report import Examination, Report
+from skillsync.reviewing.difference import FileDifference, Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,25 +31,35 @@ if TYPE_CHECKING:
 _MOST_LINES = 40  # of what a build that failed has printed
 
 
-def run(project: Project, paths: Sequence[str], *, build: bool) -> Report:
+def run(project: Project, paths: Sequence[str], *, build: bool, fix: bool) -> Report:
     """Check what is at each path. Raises SkillsyncError for one that is nothing that could be checked.
 
-    With `build`, each tree is built by its own tool, and what comes of it is checked too.
+    With `fix`, the trees are mended first; with `build`, each is built by its own tool, and that is checked too.
     """
     found = [offer for path in paths for offer in _read(path)]
+    repaired, refused = repair(_trees(found, "--fix", "mends")) if fix else ([], [])
+    if repaired:
+        found = [offer for path in paths for offer in _read(path)]
     built, failed, output = _built(found) if build else ([], [], [])
     found += built
-    problems = [*_problems(found), *failed]
+    problems = [*refused, *_problems(found), *failed]
     offers = [offer for offer in found if offer.is_read]
     checked = _Checked(offers)
     is_ok = bool(checked.skills) and not any(one.is_error for one in problems)
     summary = _summary(checked, problems, is_ok=is_ok)
-    lines = [line for offer in offers for line in _lines(offer, problems)]
+    lines = [line for one in repaired for line in _diff(one)]
+    lines += [line for offer in offers for line in _lines(offer, problems)]
     return Report(
         lines=[*lines, summary] if is_ok else lines,
+        palette=report.DIFF if repaired else {},
         findings=[] if is_ok else [*output, summary],
         details=list(_details(offers)),
-        data={"ok": is_ok, "checked": checked.json, "packages": [_json(offer, problems) for offer in offers]},
+        data={
+            "ok": is_ok,
+            "checked": checked.json,
+            "packages": [_json(offer, problems) for offer in offers],
+            "fixed": [{"source": one.source, "path": one.path, "what": list(one.what)} for one in repaired],
+        },
         examination=Examination(
             directory=project.root,
             skills=tuple((one.package.source, skill.found.name) for one in offers for skill in one.skills),
@@ -74,12 +87,30 @@ def _problems(offers: Sequence[Offer]) -> list[Problem]:
     return list({(one.message, one.line, one.column): one for one in reversed(found)}.values())[::-1]
 
 
+def _trees(offers: Iterable[Offer], option: str, does: str) -> list[Offer]:
+    """Return the offers of trees. Raises SkillsyncError where there is none for an option."""
+    found = [offer for offer in offers if not offer.is_artifact]
+    if not found:
+        message = f"{option} {does} source trees, and no PATH is one"
+        raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint=f"name a tree, or leave out {option}"))
+    return found
+
+
+def _diff(one: Repaired) -> Iterator[str]:
+    """Yield what was mended in a file, as git shows it."""
+    from skillsync.rendering.unified import body
+
+    yield report.printable(f"fixed {one.place}: {', '.join(one.what)}")
+    if one.old is not None and one.new is not None:
+        yield report.printable(f"--- a/{one.path}")
+        yield report.printable(f"+++ b/{one.path}")
+        old, new = (Version(entry=File(""), size=len(side), content=side) for side in (one.old, one.new))
+        yield from body(FileDifference(path=one.path, old=old, new=new))
+
+
 def _built(offers: Sequence[Offer]) -> tuple[list[Offer], list[Problem], list[str]]:
     """Build the trees; return what came of it, the problems of builds that failed, and what these printed."""
-    trees = [offer for offer in offers if not offer.is_artifact and (offer.skills or not offer.is_beside)]
-    if not trees:
-        message = "--build builds source trees, and no PATH is one"
-        raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="name a tree, or leave out --build"))
+    trees = [offer for offer in _trees(offers, "--build", "builds") if offer.skills or not offer.is_beside]
     found: list[Offer] = []
     problems: list[Problem] = []
     output: list[str] = []

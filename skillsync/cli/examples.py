@@ -65,7 +65,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("skillsync check .", "a gem, Python or npm source tree"),
         ("skillsync check . pkg/kelp-1.0.0.gem", "and what was built of it"),
         ("skillsync check . --build", "and what its own build makes of it"),
-        ("skillsync check . --format github", "annotations in a pull request"),
+        ("skillsync check . --fix", "mend what is mechanical"),
     ),
     "help": (
         ("skillsync help sync", "a command's --help"),

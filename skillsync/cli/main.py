@@ -118,7 +118,7 @@ def _verify(options: Namespace, project: Project) -> Report:
 def _check(options: Namespace, project: Project) -> Report:
     from skillsync.cli.check import run
 
-    return run(project, tuple(dict.fromkeys(options.paths)), build=options.build)
+    return run(project, tuple(dict.fromkeys(options.paths)), build=options.build, fix=options.fix)
 
 
 # What tells of the program itself has no project and no report.

@@ -45,6 +45,7 @@ NOTHING: dict[str, Json] = {
         "ok": False,
         "checked": {"trees": 0, "artifacts": 0, "skills": 0, "files": 0},
         "packages": [],
+        "fixed": [],
     },
 }
 _SIGNS = {Action.ADD: "+", Action.REMOVE: "-", Action.FORGET: "-"}
