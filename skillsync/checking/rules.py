@@ -216,23 +216,23 @@ def _is_below(path: str, directory: str) -> bool:
 
 
 def _elsewhere(offer: Offer) -> Iterator[Problem]:
-    """Yield the directories with skills in which no consumer looks. Nobody knows yet whether a tree's are shipped."""
+    """Yield the skills where no consumer looks. Nobody knows yet whether a tree's are shipped."""
+    severity = Severity.WARNING if offer.is_artifact else Severity.NOTE
+    where = "PACKAGE/.agents/skills/NAME/" if offer.package.ecosystem == PYPI else "skills/NAME/"
     above: dict[str, list[str]] = {}
     for directory in offer.elsewhere:
-        above.setdefault(directory.rpartition("/")[0], []).append(directory.rpartition("/")[2])
-    for directory, names in sorted(above.items()):
-        shown = ", ".join(_few(names))
-        path = directory or f"{names[0]}/{SKILL_FILE}".lstrip("/")
-        text = f"holds what no consumer finds as a skill: {shown}" if directory else "is where no consumer looks"
-        where = "skills/" if offer.package.ecosystem != PYPI else "PACKAGE/.agents/skills/"
-        yield offer.problem(
-            Code.SKILL_ELSEWHERE,
-            path,
-            text,
-            severity=Severity.WARNING if offer.is_artifact else Severity.NOTE,
-            hint=f"move it to {where}"
-            + (f', or tell consumers to write `path = "{directory}"` in their manifest' if directory else ""),
-        )
+        place, _, name = directory.rpartition("/")
+        # At the top there is no directory that a manifest could name; and `skills` holds skills, and is none.
+        if not place or name == "skills":
+            path, text = f"{directory}/{SKILL_FILE}".lstrip("/"), "is where no consumer looks"
+            hint = f"move it to {directory if name == 'skills' else where.removesuffix('/NAME/')}/NAME/{SKILL_FILE}"
+            yield offer.problem(Code.SKILL_ELSEWHERE, path, text, severity=severity, hint=hint)
+        else:
+            above.setdefault(place, []).append(name)
+    for place, names in sorted(above.items()):
+        text = f"holds what no consumer finds as a skill: {', '.join(_few(names))}"
+        hint = f'move each to {where}, or tell consumers to write `path = "{place}"` in their manifest'
+        yield offer.problem(Code.SKILL_ELSEWHERE, place, text, severity=severity, hint=hint)
 
 
 def _few(names: Iterable[str], most: int = 5) -> Iterator[str]:

@@ -220,6 +220,8 @@ def test_skills_where_nobody_looks_are_said(tmp_path: Path) -> None:
         "skills/hollow/README.md": "",
         "skills/LICENSE": "",
         "SKILL.md": skill("kelp"),
+        "top/SKILL.md": skill("top"),
+        "lib/skills/SKILL.md": skill("skills"),
         "tests/skills/x/SKILL.md": skill("x"),
         ".claude/skills/x/SKILL.md": skill("x"),
         "node_modules/y/skills/x/SKILL.md": skill("x"),
@@ -230,12 +232,16 @@ def test_skills_where_nobody_looks_are_said(tmp_path: Path) -> None:
     assert found(result) == [
         ("note", "no-skill-file", "skills/hollow"),
         ("note", "skill-elsewhere", "SKILL.md"),
+        ("note", "skill-elsewhere", "lib/skills/SKILL.md"),
+        ("note", "skill-elsewhere", "top/SKILL.md"),
         ("note", "skill-elsewhere", "data"),
         ("note", "skill-elsewhere", "skills/group"),
     ]
     messages = [one["message"] for one in result.json["problems"]]
-    assert messages[2].endswith(": kelp-0, kelp-1, kelp-2, kelp-3, kelp-4, and 2 more")
-    assert 'path = "data"' in result.json["problems"][2]["hint"]
+    assert messages[4].endswith(": kelp-0, kelp-1, kelp-2, kelp-3, kelp-4, and 2 more")
+    assert 'path = "data"' in result.json["problems"][4]["hint"]
+    hints = [one["hint"] for one in result.json["problems"]][1:4]
+    assert hints == [f"move it to {place}skills/NAME/SKILL.md" for place in ("", "lib/", "")]
     assert "ignored: skills/LICENSE: is a file" in project.run("check", ".", "--verbose").out
 
 
