@@ -23,7 +23,7 @@ REFERENCE = (ROOT / "docs/commands.md").read_text()
 COMMON = {"--help", "--project", "--python", "--format", "--quiet", "--verbose", "--allow-outside"}
 _SPAN = re.compile(r"`(skillsync [^`]+)`")
 _BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
-_OUTPUT = re.compile(r"^```text\n.*?^```\n", re.DOTALL | re.MULTILINE)
+_OUTPUT = re.compile(r"^```(?:text|console)\n.*?^```\n", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(r"""(?:^|(?<=[\s"(])|(?<=bin/))skillsync ((?:"[^"\n]*"|[^#;&|>"\n)])*)""", re.MULTILINE)
 
 
@@ -45,7 +45,7 @@ def lines(text: str) -> list[str]:
 
 
 def examples(path: Path) -> list[str]:
-    text = _OUTPUT.sub("", path.read_text())  # what the program prints is held where it prints it
+    text = _OUTPUT.sub("", path.read_text())  # held where it is run
     if path.suffix == ".md":
         return [*(words[1] for words in spans(text)), *lines("".join(_BLOCK.findall(text)))]
     return [*(words[1] for words in spans(text)), *lines("".join(re.findall(r"^    .*\n", text, re.MULTILINE)))]
