@@ -136,6 +136,18 @@ def test_a_place_that_is_no_directory_is_an_error(
     assert reason in said(result)
 
 
+@pytest.mark.parametrize(("mode", "is_executable"), [(0o755, True), (0o744, True), (0o655, False), (0o601, False)])
+def test_what_its_owner_may_run_is_executable(tmp_path: Path, mode: int, is_executable: bool) -> None:  # noqa: FBT001
+    script = (entry("skills/kelp-forms/x", mode=mode, size=3), b"#!x")
+    result = check(tmp_path, "kelp.gem", gem(packed(GOOD, script)))
+    assert ("not-executable" in result.codes) == (not is_executable)
+    (tmp_path / "kelp.gem").unlink()
+    info = zipfile.ZipInfo("kelp/.agents/skills/kelp-forms/x")
+    info.external_attr = mode << 16
+    result = check(tmp_path, "kelp.whl", zipped(wheel_files(PYTHON), (info, b"#!x")))
+    assert ("not-executable" in result.codes) == (not is_executable)
+
+
 # Hostile archives
 
 
@@ -452,6 +464,7 @@ def test_sizes_that_lead_backwards_are_refused(tmp_path: Path) -> None:
     raw[148:156] = b"%06o\0 " % sum(raw)
     result = check(tmp_path, "x.tgz", gzip.compress(bytes(raw) + bytes(1024)))
     assert (result.code, result.codes) == (1, ["archive-unreadable"])
+    assert "the sizes in it lead backwards" in said(result)
 
 
 def test_a_directory_of_a_zip_has_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

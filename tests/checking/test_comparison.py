@@ -41,6 +41,7 @@ def build_sdist(directory, settings=None):
     with tarfile.open(os.path.join(directory, name), "w:gz") as out:
         for path in ("pyproject.toml", "backend.py", "PKG-INFO", "kelp"):
             out.add(path, "kelp-1.0/" + path)
+    open("litter", "w").close()
     return name
 def build_wheel(directory, settings=None, metadata=None):
     name = "kelp-1.0-py3-none-any.whl"
@@ -50,7 +51,6 @@ def build_wheel(directory, settings=None, metadata=None):
         out.writestr("kelp-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\n")
         out.writestr("kelp-1.0.dist-info/RECORD", "kelp/__init__.py,,\\nkelp-1.0.dist-info/METADATA,,\\n"
             "kelp-1.0.dist-info/WHEEL,,\\nkelp-1.0.dist-info/RECORD,,\\n")
-    open("litter", "w").close()
     return name
 """
 PYTHON = {
@@ -193,6 +193,12 @@ def test_an_artifact_is_compared_with_the_tree_of_its_name(tmp_path: Path) -> No
     # Where only one can be meant, it is; and what can't be read is compared with nothing.
     result = check(project, "a", "c.gem", "broken.gem")
     assert [one[1] for one in found(result)] == ["skill-not-packaged", "artifact-differs", "archive-unreadable"]
+
+
+def test_packages_of_two_ecosystems_are_two(tree: Project) -> None:
+    files = {path: text for path, text in PYTHON.items() if path.startswith("kelp")}
+    write(tree.root / "kelp.whl", zipped(wheel_files(files)))
+    assert found(check(tree, "kelp", "kelp.whl")) == []
 
 
 def test_a_wheel_has_below_its_package_what_the_tree_has_below_src(tmp_path: Path) -> None:

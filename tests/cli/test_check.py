@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+import artifacts
 import pytest
 from projects import Project, skill
 from schemas import faults
@@ -387,3 +388,14 @@ def test_what_is_outside_of_the_repository_is_said_of_the_directory(tmp_path: Pa
     project = Project(tmp_path / "repo/here")
     line = project.run("check", "../../other", "--format", "github").out.splitlines()[0]
     assert line.startswith("::error file=here/,title=skillsync%3A no-skills::../../other/kelp.gemspec makes")
+
+
+def test_what_is_wrong_in_an_artifact_is_said_of_the_artifact(tmp_path: Path) -> None:
+    (tmp_path / "repo/.git").mkdir(parents=True)
+    project = Project(tmp_path / "repo/gems")
+    artifacts.write(project.root / "pkg/kelp.gem", artifacts.gem(artifacts.packed({"skills/kelp-x/SKILL.md": "none"})))
+    line = project.run("check", "pkg/kelp.gem", "--format", "github").out.splitlines()[0]
+    assert line.startswith(
+        "::error file=gems/pkg/kelp.gem,title=skillsync%3A invalid-skill::pkg/kelp.gem/skills/kelp-x"
+    )
+    assert "(pkg/kelp.gem/skills/kelp-x/SKILL.md:1:1)" in line
