@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test soak bench check format man docs dist clean
+.PHONY: demo test soak bench check format man docs screenshots dist clean
 
 demo: .venv/demo
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh
@@ -37,6 +37,10 @@ man: .venv/demo
 docs: .venv/dev
 	rm -rf build/site
 	$(BIN)/zensical build --strict --clean
+
+# The pictures of docs/screenshots, made by the program itself.
+screenshots: .venv/dev
+	PYTHONPATH=tests $(BIN)/python tests/screenshots.py
 
 # What is published, built and checked; tests/test_release.py installs and runs it.
 dist: .venv/dev
