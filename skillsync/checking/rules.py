@@ -12,7 +12,7 @@ from skillsync import hidden
 from skillsync.checking.offer import MARKDOWN, TEXT_LIMIT, is_looked_into
 from skillsync.discovery import PYPI
 from skillsync.discovery.skill import value
-from skillsync.errors import Code, Problem, Severity
+from skillsync.errors import Code, Problem, Severity, typed
 from skillsync.hashing import SKILL_FILE
 from skillsync.reviewing.marks import leaving
 from skillsync.snapshot import shipped_faults
@@ -146,11 +146,11 @@ def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Itera
         runs = content.startswith(b"#!")
         text = "has CRLF line ends" + (": the system looks for a program with a CR in its name" if runs else "")
         severity = Severity.WARNING if runs else Severity.NOTE
-        hint = "`skillsync check --fix` makes them LF"
+        hint = _fixed(offer, "makes them LF")
         yield offer.problem(Code.LINE_ENDS, place, text, severity=severity, hint=hint, skill=skill.name, line=1)
     if content and not content.endswith(b"\n") and len(content) < TEXT_LIMIT:
         line = content.count(b"\n") + 1
-        hint = "`skillsync check --fix` adds it"
+        hint = _fixed(offer, "adds it")
         yield offer.problem(
             Code.FINAL_NEWLINE,
             place,
@@ -171,6 +171,13 @@ def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Itera
                 skill=skill.name,
                 line=line,
             )
+
+
+def _fixed(offer: Offer, does: str) -> str:
+    """Say how it is mended: in the tree, from which an artifact is built again."""
+    if offer.is_artifact:
+        return f"`skillsync check --fix` of the source tree {does}; then build it again"
+    return f"{typed('check', '--fix', offer.package.source)} {does}"
 
 
 def _beyond_the_format(offer: Offer, shipped: Shipped, place: str, content: bytes) -> Iterator[Problem]:

@@ -512,9 +512,12 @@ TREES = st.dictionaries(PATHS, CONTENTS | TARGETS.map(Link), max_size=8).map(
 
 
 def of(problems: list[Problem], source: str) -> list[tuple[object, ...]]:
-    # Of links that lead out, an archive has its own finding besides.
+    # Of links that lead out, an archive has its own finding besides; and only a tree can be mended.
     return [
-        (one.code, one.severity, one.message.replace(f"{source}/", ""), one.path, one.line, one.column, one.hint)
+        (
+            *(one.code, one.severity, one.message.replace(f"{source}/", ""), one.path, one.line, one.column),
+            None if "--fix" in str(one.hint) else one.hint,
+        )
         for one in problems
         if one.path
     ]
