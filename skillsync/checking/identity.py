@@ -104,8 +104,10 @@ def _table(data: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 def _setup_cfg(content: bytes) -> Mapping[str, str]:
     """Return [metadata] of a setup.cfg; one that can't be read tells nothing, and its build will say so."""
     parser = RawConfigParser(strict=False)
+    # The parser's own pattern takes the square of a blank's length for it; how long one is tells nothing.
+    text = re.sub(r"[^\S\n]{2,}", " ", content.decode(errors="replace"))
     try:
-        parser.read_string(content.decode(errors="replace"))
+        parser.read_string(text)
     except Error:
         return {}
     return dict(parser["metadata"]) if "metadata" in parser else {}

@@ -86,3 +86,10 @@ module-root = ""
     found = identity.python({"pyproject.toml": text.encode()}, "kelp")
     assert found is not None
     assert found.roots == ("", "src", "python", "lib", "py")
+
+
+def test_a_long_blank_in_a_setup_cfg_takes_no_time() -> None:
+    blank = " " * 1_000_000
+    content = f"[metadata]\nname = kelp\nx{blank}y\n".encode()
+    found = identity.python({"setup.cfg": content}, "d")
+    assert found is None or found.name == "d"
