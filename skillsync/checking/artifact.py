@@ -183,14 +183,14 @@ def _gem(opened: IO[bytes], size: int) -> _Read:
     digests: dict[str, dict[str, str]] = {}
     texts: dict[str, Node | None] = {}
     with tar_archive.readable():
-        for member, content in tar_archive.members(opened, outer):
+        for member, content in tar_archive.members(opened, outer, is_gem=True):
             if content is None or member.name in digests:
                 outer.fault(member.name, "is no file, or there twice, in a gem")
                 continue
             hashed = _Hashed(content)
             unzipped = tar_archive.unzipped(cast("IO[bytes]", hashed))
             if member.name == "data.tar.gz":
-                tar_archive.gather(unzipped, data)
+                tar_archive.gather(unzipped, data, is_gem=True)
             elif member.name in {"metadata.gz", "checksums.yaml.gz"}:
                 texts[member.name] = _yaml(unzipped, outer, member.name)
             while hashed.read(1 << 18):

@@ -7,6 +7,7 @@ reader would take for the end is the end only if it is one.
 from __future__ import annotations
 
 import gzip
+import re
 import tarfile
 import zlib
 from contextlib import contextmanager
@@ -24,6 +25,10 @@ _LONGEST_HEADER = 1 << 20  # of one entry, its long names included
 _MOST_HEADERS = 64 << 20
 # What the standard library raises for bytes that are no archive, the system's own errors aside.
 _BROKEN = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, OverflowError, RecursionError)
+# Numbers that all readers read alike: others take signs, `0o` and `_` or leave off there.
+_PLAIN_NUMBER = re.compile(rb" *[0-7]*[ \0]*")
+# Within the value of an extended header's record, what readers that go by lines take for a record.
+_RECORD = re.compile(r"\n\d+ [^=\n]+=")
 _KINDS = {
     tarfile.LNKTYPE: "is a hard link",
     tarfile.CHRTYPE: "is a device",
@@ -92,16 +97,44 @@ def unzipped(source: IO[bytes]) -> IO[bytes]:
     return cast("IO[bytes]", gzip.GzipFile(fileobj=source, mode="rb"))
 
 
-def members(source: IO[bytes], gathered: Gathered) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
+def _ambiguity(member: tarfile.TarInfo, header: bytes, *, is_gem: bool) -> str | None:
+    """Return why readers disagree about an entry: RubyGems reads plain ones alone, npm and uv differ."""
+    told, size = member.pax_headers, header[124:136]
+    texts = (header[:100], header[157:257])
+    is_plain = bool(_PLAIN_NUMBER.fullmatch(size))
+    real = int(size.strip(b" \0") or b"0", 8) if is_plain else -1
+    faults = (
+        (member.issparse() or any(key.startswith("GNU.sparse.") for key in told), "is a sparse file"),
+        (any(_RECORD.search(f"{key}={value}") for key, value in told.items()), "has a record within a record"),
+        (any(text.partition(b"\0")[2].strip(b"\0") for text in texts), "has more behind the end of its name"),
+        (not is_plain or ("size" in told and member.size != real), "has a size that readers read differently"),
+        (not member.isreg() and real > 0, "has content, and is no file"),
+        (member.isreg() and member.name.endswith("/"), "is a file with a directory's name"),
+        (
+            header[257:263] != b"ustar\0" and header[345:346] != b"\0",
+            "has a name that readers put together differently",
+        ),
+        (is_gem and member.offset_data - member.offset > tarfile.BLOCKSIZE, "has a header that RubyGems doesn't read"),
+        (is_gem and member.isreg() and member.type != tarfile.REGTYPE, "is of a kind that RubyGems leaves out"),
+        (is_gem and member.name.endswith(" "), "has a name with a blank at its end, which RubyGems takes off"),
+    )
+    return next((reason for is_so, reason in faults if is_so), None)
+
+
+def members(
+    source: IO[bytes], gathered: Gathered, *, is_gem: bool = False
+) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
     """Go through the entries of a tar archive, each file with its bytes, to be read before the next is asked for.
 
-    To be gone through within `readable`.
+    To be gone through within `readable`. In a gem, what RubyGems reads otherwise is a fault.
     """
     stream = _Stream(source, gathered)
     archive = tarfile.TarFile(fileobj=cast("Any", stream), mode="r", errors="surrogateescape", encoding="utf-8")
     while (member := archive.next()) is not None:
         archive.members = []  # type: ignore[attr-defined]  # it would keep all of them
         gathered.count()
+        if reason := _ambiguity(member, stream.last, is_gem=is_gem):
+            gathered.fault(member.name, reason)
         stream.in_content = True
         if member.isreg() and not member.issparse():
             yield member, cast("IO[bytes]", archive.extractfile(member))
@@ -115,14 +148,14 @@ def members(source: IO[bytes], gathered: Gathered) -> Iterator[tuple[tarfile.Tar
         gathered.fault("", "goes on behind its end, where only some readers look")
 
 
-def gather(source: IO[bytes], gathered: Gathered) -> None:
+def gather(source: IO[bytes], gathered: Gathered, *, is_gem: bool = False) -> None:
     """Take all entries of a tar archive. Raises ArchiveError."""
     with readable():
-        _gather(source, gathered)
+        _gather(source, gathered, is_gem=is_gem)
 
 
-def _gather(source: IO[bytes], gathered: Gathered) -> None:
-    for member, content in members(source, gathered):
+def _gather(source: IO[bytes], gathered: Gathered, *, is_gem: bool) -> None:
+    for member, content in members(source, gathered, is_gem=is_gem):
         parts = gathered.place(member.name)
         if parts is None:
             continue
@@ -138,6 +171,6 @@ def _gather(source: IO[bytes], gathered: Gathered) -> None:
                 gathered.fault(path, "is a link that leads out of the archive")
             gathered.add(parts, Linked(target=member.linkname))
         else:
-            reason = _KINDS.get(member.type, "is of an unknown kind")
-            gathered.fault(path, "is a sparse file" if member.issparse() else reason)
+            if not member.issparse():
+                gathered.fault(path, _KINDS.get(member.type, "is of an unknown kind"))
             gathered.add(parts, Special())
