@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import partial
 from typing import IO, TYPE_CHECKING, cast
 
 from skillsync.checking import tar_archive, zip_archive
@@ -25,7 +26,7 @@ from skillsync.values import Value
 from skillsync.yaml_nodes import Mapping, Node, Scalar, YamlError, compose
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from skillsync.checking.contents import Folder
 
@@ -78,7 +79,9 @@ def read_artifact(path: str, source: str) -> Offer:
         start = opened.read(_START)
         opened.seek(0)
         try:
-            found = {GEM: _gem, WHEEL: _wheel}.get(str(kind), _tarball)(opened, size)
+            npm = partial(_tarball, is_npm=True)
+            readers: dict[str, Callable[[IO[bytes], int], _Read]] = {GEM: _gem, WHEEL: _wheel, NPM: npm}
+            found = readers.get(str(kind), _tarball)(opened, size)
         except (ArchiveError, _UnknownError) as error:
             return _unread(source, root, str(kind), error, start)
     return _offer(source, root, found)
@@ -305,7 +308,7 @@ def _record_mismatches(gathered: Gathered, path: str) -> Iterator[str]:
 # npm packages and source distributions
 
 
-def _tarball(opened: IO[bytes], size: int) -> _Read:
+def _tarball(opened: IO[bytes], size: int, *, is_npm: bool = False) -> _Read:
     """Read an npm package or a source distribution: all of either is in one directory, and its files tell which."""
     gathered = Gathered(size)
     tar_archive.gather(tar_archive.unzipped(opened), gathered)
@@ -317,7 +320,8 @@ def _tarball(opened: IO[bytes], size: int) -> _Read:
     assert isinstance(inner, dict)  # noqa: S101  # it was asked for above
     gathered.root = inner
     faults = tuple(gathered.faults)
-    if "PKG-INFO" in inner:
+    # npm installs whatever has a package.json; what it packs is a .tgz, and a source distribution is a .tar.gz.
+    if "PKG-INFO" in inner and not (is_npm and package_json.FILE_NAME in inner):
         who = _distribution(gathered, "PKG-INFO")
         return _Read(ecosystem=PYPI, name=who.name, version=who.version, about="PKG-INFO", root=inner, faults=faults)
     about = package_json.FILE_NAME

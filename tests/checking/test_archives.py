@@ -92,6 +92,12 @@ def test_the_suffix_of_a_tarball_does_not_decide_whose_it_is(tmp_path: Path) -> 
     assert package["ecosystem"] == "pypi"
 
 
+def test_a_file_of_python_makes_no_npm_package_a_source_distribution(tmp_path: Path) -> None:
+    files = {**NPM, **SDIST, "skills/kelp-forms/SKILL.md": "no frontmatter"}
+    result = check(tmp_path, "kelp.tgz", tarball(files))
+    assert (result.code, result.json["packages"][0]["ecosystem"]) == (1, "npm")
+
+
 def test_what_is_wrong_in_a_skill_is_found_in_an_archive(tmp_path: Path) -> None:
     files = {
         "skills/kelp-colon/SKILL.md": "---\nname: kelp-colon\ndescription: a: b\n---\n",
