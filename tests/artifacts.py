@@ -91,7 +91,12 @@ def gem(
 def wheel_files(files: Files, *, name: str = "kelp", version: str = "1.2.0") -> dict[str, str | bytes]:
     """Return the files of a wheel, with its metadata directory."""
     about = f"{name}-{version}.dist-info"
-    every: dict[str, str | bytes] = {**files, f"{about}/METADATA": metadata_text(name, version)}
+    tag = "Wheel-Version: 1.0\nGenerator: kelp\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    every: dict[str, str | bytes] = {
+        **files,
+        f"{about}/METADATA": metadata_text(name, version),
+        f"{about}/WHEEL": tag,
+    }
     every[f"{about}/RECORD"] = record_text(every, [(f"{about}/RECORD", "", "")])
     return every
 

@@ -11,7 +11,17 @@ from functools import partial
 from typing import IO, TYPE_CHECKING, cast
 
 from skillsync.checking import tar_archive, zip_archive
-from skillsync.checking.contents import ArchiveError, BombError, Gathered, Regular, files, find, look_in, shipped
+from skillsync.checking.contents import (
+    ArchiveError,
+    BombError,
+    Gathered,
+    Regular,
+    files,
+    find,
+    leaves,
+    look_in,
+    shipped,
+)
 from skillsync.checking.offer import Offer, problem
 from skillsync.checking.tree import PYTHON_PLACES, USUAL, Paths
 from skillsync.discovery import PYPI
@@ -259,6 +269,9 @@ def _wheel(opened: IO[bytes], size: int) -> _Read:
     if len(about) != 1:
         raise _UnknownError("it has not one .dist-info directory, so it is no wheel", gathered)
     who = _distribution(gathered, f"{about[0]}/METADATA")
+    _content(gathered, f"{about[0]}/WHEEL")
+    mismatches = tuple(_record_mismatches(gathered, f"{about[0]}/RECORD"))
+    _lay_out(gathered, f"{about[0].removesuffix('.dist-info')}.data")
     return _Read(
         ecosystem=PYPI,
         name=who.name,
@@ -266,8 +279,17 @@ def _wheel(opened: IO[bytes], size: int) -> _Read:
         about=f"{about[0]}/RECORD",
         root=gathered.root,
         faults=tuple(gathered.faults),
-        mismatches=tuple(_record_mismatches(gathered, f"{about[0]}/RECORD")),
+        mismatches=mismatches,
     )
+
+
+def _lay_out(gathered: Gathered, data: str) -> None:
+    """Put what is installed into site-packages from a wheel's data directory to where it will be."""
+    inner = gathered.root.get(data)
+    for scheme in ("purelib", "platlib"):
+        part = inner.pop(scheme, None) if isinstance(inner, dict) else None
+        for path, node in leaves(part) if isinstance(part, dict) else ():
+            gathered.add(tuple(path.split("/")), node)
 
 
 def _distribution(gathered: Gathered, path: str) -> metadata.Identity:
@@ -300,7 +322,9 @@ def _record_mismatches(gathered: Gathered, path: str) -> Iterator[str]:
             continue
         if name not in listed:
             yield f"{name} (not listed)"
-        elif (expected := record.sha256(listed[name])) and expected != one.sha256:
+        elif not (expected := record.sha256(listed[name])):
+            yield f"{name} (no SHA-256)"
+        elif expected != one.sha256:
             yield name
     yield from (f"{name} (not there)" for name in sorted(listed.keys() - present.keys()))
 

@@ -36,7 +36,7 @@ _FREE_BYTES = 64 << 20
 _RATIO = 200
 _MOST_TEXT = 64 << 20  # bytes that are kept
 # By the last part of its path, what says who a package is and what is in it; and how much of it is read.
-_TOLD = {"METADATA": 1 << 16, "PKG-INFO": 1 << 16, "RECORD": 32 << 20, "package.json": 3 << 20}
+_TOLD = {"METADATA": 1 << 16, "WHEEL": 1 << 16, "PKG-INFO": 1 << 16, "RECORD": 32 << 20, "package.json": 3 << 20}
 
 
 class ArchiveError(Exception):
@@ -204,13 +204,18 @@ def leads_out(path: str, target: str) -> bool:
     return target.startswith("/")
 
 
-def files(folder: Folder, prefix: str = "") -> Iterator[tuple[str, Regular]]:
-    """Go through all files, by path."""
+def leaves(folder: Folder, prefix: str = "") -> Iterator[tuple[str, Node]]:
+    """Go through all entries that are no directories, by path."""
     for name, node in sorted(folder.items()):
         if isinstance(node, dict):
-            yield from files(node, f"{prefix}{name}/")
-        elif isinstance(node, Regular):
+            yield from leaves(node, f"{prefix}{name}/")
+        else:
             yield prefix + name, node
+
+
+def files(folder: Folder) -> Iterator[tuple[str, Regular]]:
+    """Go through all files, by path."""
+    yield from ((path, node) for path, node in leaves(folder) if isinstance(node, Regular))
 
 
 def find(folder: Folder, path: str) -> Node | None:

@@ -6,7 +6,6 @@ reader would take for the end is the end only if it is one.
 
 from __future__ import annotations
 
-import gzip
 import re
 import tarfile
 import zlib
@@ -21,10 +20,11 @@ if TYPE_CHECKING:
 
     from skillsync.checking.contents import Gathered
 
+_GZIP = b"\x1f\x8b"
 _LONGEST_HEADER = 1 << 20  # of one entry, its long names included
 _MOST_HEADERS = 64 << 20
 # What the standard library raises for bytes that are no archive, the system's own errors aside.
-_BROKEN = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, OverflowError, RecursionError)
+_BROKEN = (tarfile.TarError, zlib.error, EOFError, ValueError, OverflowError, RecursionError)
 # Numbers that all readers read alike: others take signs, `0o` and `_` or leave off there.
 _PLAIN_NUMBER = re.compile(rb" *[0-7]*[ \0]*")
 # Within the value of an extended header's record, what readers that go by lines take for a record.
@@ -92,9 +92,40 @@ def readable() -> Iterator[None]:
         raise ArchiveError(f"it is broken, or cut off: {reason[:1].lower()}{reason[1:]}") from None
 
 
+class _Unzipped:
+    """What is in one gzip stream, as far as it is asked for.
+
+    The standard library goes on with a stream that follows, and RubyGems doesn't: so what follows is an error.
+    """
+
+    def __init__(self, source: IO[bytes]) -> None:
+        self._source = source
+        self._zlib = zlib.decompressobj(wbits=31)
+        self._is_begun = self._is_whole = False
+
+    def read(self, size: int) -> bytes:
+        found = b""
+        while len(found) < size and not self._zlib.eof:
+            data = self._zlib.unconsumed_tail or self._source.read(CHUNK)
+            if not data:
+                raise EOFError("its gzip stream has no end")
+            if not (self._is_begun or data.startswith(_GZIP)):
+                raise ValueError("it is no gzip stream")
+            self._is_begun = True
+            found += self._zlib.decompress(data, size - len(found))
+        if self._zlib.eof and not self._is_whole:
+            self._is_whole = True
+            rest = self._zlib.unused_data or self._source.read(CHUNK)
+            while rest:
+                if rest.strip(b"\0"):
+                    raise ValueError("more follows its gzip stream, which only some readers read")
+                rest = self._source.read(CHUNK)
+        return found
+
+
 def unzipped(source: IO[bytes]) -> IO[bytes]:
     """Return what is in a gzip stream; its checksum is compared at its end."""
-    return cast("IO[bytes]", gzip.GzipFile(fileobj=source, mode="rb"))
+    return cast("IO[bytes]", _Unzipped(source))
 
 
 def _ambiguity(member: tarfile.TarInfo, header: bytes, *, is_gem: bool) -> str | None:

@@ -331,7 +331,7 @@ BROKEN: list[tuple[str, Callable[[], bytes], str]] = [
     ("x.gem", lambda: ARTIFACTS["kelp-1.2.0-py3-none-any.whl"], "it begins as a zip archive"),
     ("x.gem", lambda: ARTIFACTS["kelp-1.2.0.tgz"], "it begins as a gzip stream"),
     ("x.whl", lambda: ARTIFACTS["kelp-1.2.0.gem"], "it is no zip archive, or cut off; it begins as a tar archive"),
-    ("x.tgz", lambda: ARTIFACTS["kelp-1.2.0.gem"], "not a gzipped file"),
+    ("x.tgz", lambda: ARTIFACTS["kelp-1.2.0.gem"], "it is no gzip stream"),
     ("x.gem", lambda: packed(GOOD), "it has no data.tar.gz and metadata.gz"),
     ("x.gem", lambda: gem(packed(GOOD), change=without("metadata.gz")), "it has no data.tar.gz and metadata.gz"),
     ("x.gem", lambda: gem(packed(GOOD), name="../x"), "its metadata names no gem"),
@@ -341,10 +341,17 @@ BROKEN: list[tuple[str, Callable[[], bytes], str]] = [
     ("x.whl", lambda: zipped(PYTHON), "it has not one .dist-info directory"),
     ("x.whl", lambda: zipped({"a.dist-info/x": ""}), "it has no file a.dist-info/METADATA"),
     ("x.whl", lambda: zipped({"a.dist-info/METADATA": "Name: a\n"}), "it names no version"),
-    ("x.whl", lambda: zipped({"a.dist-info/METADATA": "Name: a\nVersion: 1\n"}), "it has no file a.dist-info/RECORD"),
+    ("x.whl", lambda: zipped({"a.dist-info/METADATA": "Name: a\nVersion: 1\n"}), "it has no file a.dist-info/WHEEL"),
     (
         "x.whl",
-        lambda: zipped({"a.dist-info/METADATA": "Name: a\nVersion: 1\n", "a.dist-info/RECORD": '"a'}),
+        lambda: zipped({"a.dist-info/METADATA": "Name: a\nVersion: 1\n", "a.dist-info/WHEEL": ""}),
+        "it has no file a.dist-info/RECORD",
+    ),
+    (
+        "x.whl",
+        lambda: zipped(
+            {"a.dist-info/METADATA": "Name: a\nVersion: 1\n", "a.dist-info/WHEEL": "", "a.dist-info/RECORD": '"a'}
+        ),
         "it is not made of comma-separated rows",
     ),
     ("x.whl", lambda: b"#!/bin/sh\n" + zipped(wheel_files(PYTHON)), "bytes stand before or behind it"),
@@ -358,7 +365,9 @@ BROKEN: list[tuple[str, Callable[[], bytes], str]] = [
         "what follows its last entry is no header",
     ),
     ("x.tgz", broken_header, "what follows its last entry is no header"),
-    ("x.tgz", lambda: tarball(NPM) + b"garbage", "not a gzipped file"),
+    ("x.tgz", lambda: tarball(NPM) + b"garbage", "more follows its gzip stream"),
+    ("x.tgz", lambda: tarball(NPM) + tarball(NPM), "more follows its gzip stream"),
+    ("x.tgz", lambda: tarball(NPM)[:-4], "its gzip stream has no end"),
     ("x.tgz", lambda: tarball({"package/a": "", "b": ""}, top=""), "it has not one directory"),
     ("x.tgz", lambda: tarball({"a": ""}, top=""), "it has not one directory"),
     ("x.tgz", lambda: tarball({"README.md": ""}), "it has no file package.json"),
@@ -447,10 +456,10 @@ def test_a_gem_without_checksums_is_ok(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_unpacks_to_far_too_much_is_left_at_once(tmp_path: Path) -> None:
-    zeros = gzip.compress(b"\0" * (1 << 20))
+    zeros = gzip.compress(b"\0" * (20 << 20))
     bombs = {
         "x.tgz": gzip.compress(packed({"package/a": b"\0" * (100 << 20)})),
-        "x.gem": packed({"metadata.gz": zeros * 20, "data.tar.gz": gzip.compress(packed(GOOD))}),
+        "x.gem": packed({"metadata.gz": zeros, "data.tar.gz": gzip.compress(packed(GOOD))}),
         "x.whl": zipped({**wheel_files(PYTHON), "a": b"\0" * (100 << 20)}),
     }
     for name, content in bombs.items():
@@ -634,3 +643,29 @@ def test_directories_of_an_archive_are_none_of_its_content(tmp_path: Path) -> No
     (tmp_path / "x.gem").unlink()
     directory = zipfile.ZipInfo("kelp/empty/")
     assert check(tmp_path, "x.whl", zipped(wheel_files(PYTHON), (directory, b""))).code == 0
+
+
+def test_what_a_wheel_s_data_directory_puts_into_site_packages_is_looked_at_there(tmp_path: Path) -> None:
+    place = "kelp/.agents/skills/kelp-forms/SKILL.md"
+    data = {f"kelp-1.2.0.data/{scheme}/{place}": skill("kelp-forms") for scheme in ("purelib", "platlib")}
+    (only, _), both = data.items(), dict(data)
+    found = check(tmp_path, "x.whl", zipped(wheel_files({"kelp/__init__.py": "", only[0]: only[1]})))
+    assert (found.code, found.json["packages"][0]["skills"][0]["path"]) == (0, place.removesuffix("/SKILL.md"))
+    (tmp_path / "x.whl").unlink()
+    found = check(tmp_path, "x.whl", zipped(wheel_files({"kelp/__init__.py": "", **both})))
+    assert (found.code, found.codes) == (1, ["archive-unsafe"])
+    (tmp_path / "x.whl").unlink()
+    headers = {"kelp/__init__.py": "", place: skill("kelp-forms"), "kelp-1.2.0.data/headers/kelp.h": ""}
+    assert check(tmp_path, "x.whl", zipped(wheel_files(headers))).code == 0
+
+
+def test_a_record_without_the_hash_that_is_compared_proves_nothing(tmp_path: Path) -> None:
+    files = wheel_files(PYTHON)
+    record = str(files["kelp-1.2.0.dist-info/RECORD"]).replace("sha256=", "sha512=")
+    found = check(tmp_path, "x.whl", zipped({**files, "kelp-1.2.0.dist-info/RECORD": record}))
+    assert (found.code, found.codes) == (1, ["checksum-mismatch"])
+    assert "kelp/__init__.py (no SHA-256)" in said(found)
+
+
+def test_zeros_behind_a_gzip_stream_are_nothing(tmp_path: Path) -> None:
+    assert check(tmp_path, "kelp-1.2.0.tgz", ARTIFACTS["kelp-1.2.0.tgz"] + b"\0" * (1 << 19)).code == 0

@@ -35,7 +35,7 @@ end
 GEM = {"kelp.gemspec": GEMSPEC, f"{PLACE}/SKILL.md": skill("kelp-forms"), f"{PLACE}/ref/a.md": "a\n", "lib/kelp.rb": ""}
 # A build backend that needs nothing from anywhere.
 BACKEND = """\
-import zipfile, io, tarfile, os
+import base64, hashlib, zipfile, io, tarfile, os
 def build_sdist(directory, settings=None):
     name = "kelp-1.0.tar.gz"
     with tarfile.open(os.path.join(directory, name), "w:gz") as out:
@@ -46,11 +46,16 @@ def build_sdist(directory, settings=None):
 def build_wheel(directory, settings=None, metadata=None):
     name = "kelp-1.0-py3-none-any.whl"
     with zipfile.ZipFile(os.path.join(directory, name), "w") as out:
-        out.writestr("kelp/__init__.py", "")
-        out.writestr("kelp-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: kelp\\nVersion: 1.0\\n")
-        out.writestr("kelp-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\n")
-        out.writestr("kelp-1.0.dist-info/RECORD", "kelp/__init__.py,,\\nkelp-1.0.dist-info/METADATA,,\\n"
-            "kelp-1.0.dist-info/WHEEL,,\\nkelp-1.0.dist-info/RECORD,,\\n")
+        rows = ""
+        for path, text in (
+            ("kelp/__init__.py", ""),
+            ("kelp-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: kelp\\nVersion: 1.0\\n"),
+            ("kelp-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\n"),
+        ):
+            out.writestr(path, text)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+            rows += f"{path},sha256={digest},{len(text)}\\n"
+        out.writestr("kelp-1.0.dist-info/RECORD", rows + "kelp-1.0.dist-info/RECORD,,\\n")
     return name
 """
 PYTHON = {
