@@ -15,6 +15,7 @@ from skillsync.checking.contents import (
     ArchiveError,
     BombError,
     Gathered,
+    Linked,
     Regular,
     files,
     find,
@@ -353,4 +354,5 @@ def _tarball(opened: IO[bytes], size: int, *, is_npm: bool = False) -> _Read:
         one = package_json.identity(package_json.load(_content(gathered, about)))
     except (MalformedError, ValueError) as error:
         raise _UnknownError(f"{about}: {error}", gathered) from None
-    return _Read(ecosystem="npm", name=one.name, version=one.version, about=about, root=inner, faults=faults)
+    links = tuple((path, "is a link, which npm leaves out") for path, node in leaves(inner) if isinstance(node, Linked))
+    return _Read(ecosystem="npm", name=one.name, version=one.version, about=about, root=inner, faults=(*faults, *links))

@@ -669,3 +669,12 @@ def test_a_record_without_the_hash_that_is_compared_proves_nothing(tmp_path: Pat
 
 def test_zeros_behind_a_gzip_stream_are_nothing(tmp_path: Path) -> None:
     assert check(tmp_path, "kelp-1.2.0.tgz", ARTIFACTS["kelp-1.2.0.tgz"] + b"\0" * (1 << 19)).code == 0
+
+
+def test_a_link_in_an_npm_package_is_left_out_by_npm_and_so_an_error(tmp_path: Path) -> None:
+    lay(tmp_path / "made/package", {**NPM, "skills/kelp-forms/latest.md": Link("SKILL.md")})
+    content = gzip.compress(artifacts.packed_tree(tmp_path / "made"))
+    (tmp_path / "at").mkdir()
+    found = check(tmp_path / "at", "x.tgz", content)
+    assert (found.code, found.codes[0]) == (1, "archive-unsafe")
+    assert "`skills/kelp-forms/latest.md` is a link, which npm leaves out" in said(found)
