@@ -153,13 +153,17 @@ def listing(fd: int) -> dict[str, Kind]:
     found = {}
     with os.scandir(fd) as entries:
         for entry in entries:
-            if entry.is_symlink():
-                found[entry.name] = Kind.LINK
-            elif entry.is_dir(follow_symlinks=False):
-                found[entry.name] = Kind.DIRECTORY
-            else:
-                found[entry.name] = Kind.FILE if entry.is_file(follow_symlinks=False) else Kind.OTHER
+            found[entry.name] = listed_kind(entry)
     return dict(sorted(found.items()))
+
+
+def listed_kind(entry: os.DirEntry[str]) -> Kind:
+    """Return what an entry is that a directory lists, the link itself for a link."""
+    if entry.is_symlink():
+        return Kind.LINK
+    if entry.is_dir(follow_symlinks=False):
+        return Kind.DIRECTORY
+    return Kind.FILE if entry.is_file(follow_symlinks=False) else Kind.OTHER
 
 
 def upward_from(start: str) -> Iterator[str]:

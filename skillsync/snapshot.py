@@ -10,12 +10,12 @@ import errno
 import os
 import stat
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
 from skillsync import filesystem
-from skillsync.filesystem import CHUNK, DIRECTORY, READ, Kind, is_utf8, shown
+from skillsync.filesystem import CHUNK, DIRECTORY, READ, Kind, is_utf8, listed_kind, shown
 from skillsync.hashing import SCHEME, SKILL_FILE, File, Link, Tree, directories_of, resolve_link, tree_hash
 from skillsync.hidden import LIMIT, Finding, Large, look
 from skillsync.schema import folded
@@ -96,20 +96,13 @@ def shipped_faults(found: Snapshot) -> tuple[Fault, ...]:
     return found.faults + tuple(Fault(path=path, reason=reason) for path in sorted({*found.runtime, *shipped}))
 
 
-def set_apart(name: str, kind: Kind) -> Literal["runtime", "ignored"] | None:
-    """Return under which heading a snapshot has an entry that is no content, None for what is."""
-    if kind is Kind.DIRECTORY:
-        return "runtime" if name in _RUNTIME else "ignored" if name in _IGNORED_DIRECTORIES else None
-    return "ignored" if kind is Kind.FILE and name in _IGNORED_FILES else None
-
-
 def is_ignored(path: str) -> bool:
     """Whether the walker passes a file by: what tools leave behind, and what people and agents make in a skill."""
     *above, name = path.split("/")
     return name in _IGNORED_FILES or not (_IGNORED_DIRECTORIES | _RUNTIME).isdisjoint(above)
 
 
-class _Enough(Exception):  # noqa: N818  # it ends the walk, it isn't an error
+class Enough(Exception):  # noqa: N818  # it ends the walk, it isn't an error
     """The tree has too many entries: nothing more of it is read."""
 
 
@@ -149,22 +142,13 @@ def snapshot(
     try:
         walk.directory(fd, "", _Copy(copy_to) if copy_to is not None else None)
         walk.check_links()
-    except _Enough:
+    except Enough:
         pass
     except _UnwrittenError as error:
         raise OSError(error.errno, error.strerror, walk.at) from error
     except OSError as error:
         raise OSError(error.errno, error.strerror, f"{label}/{walk.at}") from error
-    return Snapshot(
-        hash=None if walk.faults else tree_hash(walk.tree),
-        tree=walk.tree,
-        facts=walk.facts,
-        faults=tuple(sorted(walk.faults, key=lambda fault: fault.path)),
-        runtime=tuple(sorted(walk.runtime)),
-        ignored=tuple(sorted(walk.ignored)),
-        altered=tuple(sorted(walk.altered)),
-        hidden=walk.hidden,
-    )
+    return walk.snapshot()
 
 
 class _Copy:
@@ -219,8 +203,95 @@ class _Writer:
             os.close(self._fd)
 
 
-class _Walk:
-    """One walk over one skill."""
+class Walk:
+    """What a walk over one skill has found so far, by rules that are the same on disk and in an archive."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.tree: Tree = {}
+        self.facts: dict[str, Facts] = {}
+        self.faults: list[Fault] = []
+        self.hidden: dict[str, Finding] = {}
+        self._runtime: list[str] = []
+        self._ignored: list[str] = []
+        self._altered: list[str] = []
+        self._count = 0
+
+    def snapshot(self) -> Snapshot:
+        """Return what was found."""
+        return Snapshot(
+            hash=None if self.faults else tree_hash(self.tree),
+            tree=self.tree,
+            facts=self.facts,
+            faults=tuple(sorted(self.faults, key=lambda fault: fault.path)),
+            runtime=tuple(sorted(self._runtime)),
+            ignored=tuple(sorted(self._ignored)),
+            altered=tuple(sorted(self._altered)),
+            hidden=self.hidden,
+        )
+
+    def fault(self, path: str, reason: str) -> None:
+        """Note what no skill may hold."""
+        self.faults.append(Fault(path=path, reason=reason))
+
+    def is_set_apart(self, path: str, name: str, kind: Kind) -> bool:
+        """Whether an entry is no content, noting it where somebody should know."""
+        if kind is Kind.DIRECTORY and name in _RUNTIME:
+            self._runtime.append(path)
+            return True
+        if name in (_IGNORED_DIRECTORIES if kind is Kind.DIRECTORY else _IGNORED_FILES if kind is Kind.FILE else ()):
+            self._ignored.append(path)
+            return True
+        return False
+
+    def is_counted(self, prefix: str, name: str) -> bool:
+        """Count an entry; return whether it can be one. Raises Enough."""
+        self._count += 1
+        if self._count > MAX_ENTRIES:
+            self.fault(prefix + shown(name), f"is one of more than {MAX_ENTRIES} entries")
+            raise Enough
+        if not is_utf8(name):
+            self.fault(prefix + shown(name), "has a name that is not UTF-8")
+            return False
+        return True
+
+    def check_twin(self, path: str, name: str, seen: dict[str, str]) -> None:
+        """Find an entry with the name of another one in its directory; `seen` are those before it."""
+        twin = seen.setdefault(folded(name), name)
+        if twin != name:
+            self.fault(path, f"has the same name as `{twin}` where case and accents' forms don't count")
+
+    def is_too_deep(self, path: str, depth: int) -> bool:
+        """Whether a directory is below more of them than are read."""
+        if depth == MAX_DEPTH:
+            self.fault(path, f"is more than {MAX_DEPTH} levels deep")
+        return depth == MAX_DEPTH
+
+    def link(self, path: str, target: str) -> bool:
+        """Take a link; return whether it can be one."""
+        if path == SKILL_FILE:
+            self.fault(path, "is a link, and has to be a regular file")
+        if not is_utf8(target):
+            self.fault(path, "is a link whose target is not UTF-8")
+            return False
+        self.tree[path] = Link(target)
+        return True
+
+    def special(self, path: str) -> None:
+        """Take what is no file, directory or link."""
+        self.fault(path, "is neither a file nor a directory")
+
+    def check_links(self) -> None:
+        """Find the links that don't lead to a file of the same skill; possible once all entries are known."""
+        links = [(path, entry) for path, entry in self.tree.items() if isinstance(entry, Link)]
+        directories = directories_of(self.tree) if links else frozenset()
+        for path, link in links:
+            if reason := resolve_link(path, link.target, self.tree, directories):
+                self.fault(path, f"is a link that {reason}")
+
+
+class _Walk(Walk):
+    """One walk over one skill on disk."""
 
     def __init__(
         self,
@@ -228,18 +299,11 @@ class _Walk:
         recorded: Mapping[str, str],
         judge: Callable[[bytes], object] | None,
     ) -> None:
+        super().__init__()
         self.label = label
         self._recorded = recorded
         self._judge = judge
         self.at = ""
-        self.tree: Tree = {}
-        self.facts: dict[str, Facts] = {}
-        self.faults: list[Fault] = []
-        self.runtime: list[str] = []
-        self.ignored: list[str] = []
-        self.altered: list[str] = []
-        self.hidden: dict[str, Finding] = {}
-        self._count = 0
 
     def directory(self, fd: int, prefix: str, copy: _Copy | None, depth: int = 1) -> None:
         """Read one directory, which is open, and all below it."""
@@ -251,9 +315,7 @@ class _Walk:
         for name in sorted(found):
             entry = found[name]
             path = self.at = prefix + name
-            twin = seen.setdefault(folded(name), name)
-            if twin != name:
-                self._fault(path, f"has the same name as `{twin}` where case and accents' forms don't count")
+            self.check_twin(path, name, seen)
             if entry.is_file(follow_symlinks=False):
                 self._file(fd, name, path, copy)
             elif entry.is_dir(follow_symlinks=False):
@@ -261,50 +323,24 @@ class _Walk:
             elif entry.is_symlink():
                 self._link(fd, name, path, copy)
             else:
-                self._fault(path, "is neither a file nor a directory")
-
-    def check_links(self) -> None:
-        """Find the links that don't lead to a file of the same skill; possible once all entries are known."""
-        links = [(path, entry) for path, entry in self.tree.items() if isinstance(entry, Link)]
-        directories = directories_of(self.tree) if links else frozenset()
-        for path, link in links:
-            if reason := resolve_link(path, link.target, self.tree, directories):
-                self._fault(path, f"is a link that {reason}")
-
-    def _fault(self, path: str, reason: str) -> None:
-        self.faults.append(Fault(path=path, reason=reason))
+                self.special(path)
 
     def _is_wanted(self, entry: os.DirEntry[str], prefix: str) -> bool:
-        """Whether an entry is content, counting it; what isn't is noted where somebody should know."""
-        if entry.name in _SET_APART and (noted := self._set_apart(entry)) is not None:
-            noted.append(prefix + entry.name)
+        """Whether an entry is content, counting it."""
+        name = entry.name
+        if name in _SET_APART and self.is_set_apart(prefix + name, name, listed_kind(entry)):
             return False
-        self._count += 1
-        if self._count > MAX_ENTRIES:
-            self._fault(prefix + shown(entry.name), f"is one of more than {MAX_ENTRIES} entries")
-            raise _Enough
-        if not is_utf8(entry.name):
-            self._fault(prefix + shown(entry.name), "has a name that is not UTF-8")
-            return False
-        return True
-
-    def _set_apart(self, entry: os.DirEntry[str]) -> list[str] | None:
-        """Return where an entry is noted that is no content, None if it is."""
-        if entry.name in _RUNTIME:
-            return self.runtime if entry.is_dir(follow_symlinks=False) else None
-        is_it = entry.is_file if entry.name in _IGNORED_FILES else entry.is_dir
-        return self.ignored if is_it(follow_symlinks=False) else None
+        return self.is_counted(prefix, name)
 
     def _descend(self, fd: int, name: str, path: str, copy: _Copy | None, depth: int) -> None:
-        if depth == MAX_DEPTH:
-            self._fault(path, f"is more than {MAX_DEPTH} levels deep")
+        if self.is_too_deep(path, depth):
             return
         try:
             inner = os.open(name, DIRECTORY, dir_fd=fd)
         except OSError as error:
             if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
                 raise
-            self._fault(path, "changed while it was read")
+            self.fault(path, "changed while it was read")
             return
         below = copy.child(name) if copy else None
         try:
@@ -323,15 +359,9 @@ class _Walk:
         except OSError as error:
             if error.errno not in {errno.ENOENT, errno.EINVAL}:
                 raise
-            self._fault(path, "changed while it was read")
+            self.fault(path, "changed while it was read")
             return
-        if path == SKILL_FILE:
-            self._fault(path, "is a link, and has to be a regular file")
-        if not is_utf8(target):
-            self._fault(path, "is a link whose target is not UTF-8")
-            return
-        self.tree[path] = Link(target)
-        if copy:
+        if self.link(path, target) and copy:
             copy.make_link(target, name)
 
     def _file(self, fd: int, name: str, path: str, copy: _Copy | None, *, stands_in: bool = False) -> None:
@@ -342,14 +372,14 @@ class _Walk:
         except OSError as error:
             if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EOPNOTSUPP}:
                 raise
-            self._fault(path, fault)
+            self.fault(path, fault)
             return
         try:
             status = os.fstat(opened)
             if stat.S_ISREG(status.st_mode):
                 self._content(opened, status, path, copy, stands_in=stands_in)
             else:
-                self._fault(path, fault)
+                self.fault(path, fault)
         finally:
             os.close(opened)
 
@@ -375,9 +405,9 @@ class _Walk:
             if writer:
                 writer.close()
         if sha256 and sha256.hexdigest() != recorded:
-            self.altered.append(path)
+            self._altered.append(path)
             if stands_in:
-                self._fault(path, _STRAYED)
+                self.fault(path, _STRAYED)
                 return
         self.tree[path] = entry
         self.facts[path] = facts

@@ -14,11 +14,10 @@ from skillsync.checking.offer import TEXT_LIMIT, Shipped, is_looked_into
 from skillsync.discovery.provider import FoundSkill, Ignored, Provider, child_of
 from skillsync.discovery.skill import READ_SIZE
 from skillsync.errors import Code, Problem, Severity, UnreadableError
-from skillsync.filesystem import Kind, is_utf8, shown
-from skillsync.hashing import SCHEME, SKILL_FILE, File, Link, Tree, directories_of, resolve_link, tree_hash
+from skillsync.filesystem import Kind, shown
+from skillsync.hashing import SCHEME, SKILL_FILE, File
 from skillsync.hidden import LIMIT, Finding, Large, look
-from skillsync.schema import folded
-from skillsync.snapshot import MAX_DEPTH, MAX_ENTRIES, Facts, Fault, Snapshot, set_apart
+from skillsync.snapshot import Enough, Facts, Walk
 from skillsync.values import Value
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from skillsync.discovery.environment import Package
+    from skillsync.snapshot import Snapshot
 
 _DEEPEST = 100  # parts of a path
 _MOST_ENTRIES = 100_000
@@ -316,94 +316,38 @@ def shipped(folder: Folder, skill: FoundSkill) -> Shipped:
 # What a skill's files are: the tree walker over an archive
 
 
-class _Enough(Exception):  # noqa: N818  # it ends the walk, it isn't an error
-    """There are too many entries."""
-
-
 def snapshot_of(folder: Folder) -> Snapshot:
     """Return a skill's directory as the tree walker reads it, hidden characters included."""
     walk = _Walk()
     try:
         walk.directory(folder, "", 1)
         walk.check_links()
-    except _Enough:
+    except Enough:
         pass
-    return Snapshot(
-        hash=None if walk.faults else tree_hash(walk.tree),
-        tree=walk.tree,
-        facts=walk.facts,
-        faults=tuple(sorted(walk.faults, key=lambda fault: fault.path)),
-        runtime=tuple(sorted(walk.runtime)),
-        ignored=tuple(sorted(walk.ignored)),
-        hidden=walk.hidden,
-    )
+    return walk.snapshot()
 
 
-class _Walk:
-    """One walk over one skill."""
-
-    def __init__(self) -> None:
-        self.tree: Tree = {}
-        self.facts: dict[str, Facts] = {}
-        self.faults: list[Fault] = []
-        self.runtime: list[str] = []
-        self.ignored: list[str] = []
-        self.hidden: dict[str, Finding] = {}
-        self._count = 0
+class _Walk(Walk):
+    """One walk over one skill in an archive."""
 
     def directory(self, folder: Folder, prefix: str, depth: int) -> None:
         seen: dict[str, str] = {}
         for name, node in sorted(folder.items()):
-            if not self._is_wanted(name, node, prefix):
-                continue
             path = prefix + name
-            twin = seen.setdefault(folded(name), name)
-            if twin != name:
-                self._fault(path, f"has the same name as `{twin}` where case and accents' forms don't count")
-            if isinstance(node, dict):
-                if depth == MAX_DEPTH:
-                    self._fault(path, f"is more than {MAX_DEPTH} levels deep")
-                else:
-                    self.directory(node, f"{path}/", depth + 1)
-            else:
-                self._entry(path, node)
+            if self.is_set_apart(path, name, _kind(node)) or not self.is_counted(prefix, name):
+                continue
+            self.check_twin(path, name, seen)
+            if isinstance(node, Linked):
+                self.link(path, node.target)
+            elif isinstance(node, Special):
+                self.special(path)
+            elif isinstance(node, Regular):
+                self._file(path, node)
+            elif not self.is_too_deep(path, depth):
+                self.directory(node, f"{path}/", depth + 1)
 
-    def _entry(self, path: str, node: Regular | Linked | Special) -> None:
-        if isinstance(node, Regular):
-            self.tree[path] = File(node.hash)
-            self.facts[path] = node.facts
-            if node.hidden:
-                self.hidden[path] = node.hidden
-        elif isinstance(node, Special):
-            self._fault(path, "is neither a file nor a directory")
-        else:
-            if path == SKILL_FILE:
-                self._fault(path, "is a link, and has to be a regular file")
-            if is_utf8(node.target):
-                self.tree[path] = Link(node.target)
-            else:
-                self._fault(path, "is a link whose target is not UTF-8")
-
-    def check_links(self) -> None:
-        links = [(path, entry) for path, entry in self.tree.items() if isinstance(entry, Link)]
-        directories = directories_of(self.tree)
-        for path, link in links:
-            if reason := resolve_link(path, link.target, self.tree, directories):
-                self._fault(path, f"is a link that {reason}")
-
-    def _is_wanted(self, name: str, node: Node, prefix: str) -> bool:
-        apart = set_apart(name, _kind(node))
-        if apart is not None:
-            (self.runtime if apart == "runtime" else self.ignored).append(prefix + name)
-            return False
-        self._count += 1
-        if self._count > MAX_ENTRIES:
-            self._fault(prefix + shown(name), f"is one of more than {MAX_ENTRIES} entries")
-            raise _Enough
-        if not is_utf8(name):
-            self._fault(prefix + shown(name), "has a name that is not UTF-8")
-            return False
-        return True
-
-    def _fault(self, path: str, reason: str) -> None:
-        self.faults.append(Fault(path=path, reason=reason))
+    def _file(self, path: str, node: Regular) -> None:
+        self.tree[path] = File(node.hash)
+        self.facts[path] = node.facts
+        if node.hidden:
+            self.hidden[path] = node.hidden

@@ -617,7 +617,7 @@ def test_what_the_walker_sets_apart_and_refuses_is_so_in_an_archive(tmp_path: Pa
 
 
 def test_of_too_many_entries_no_more_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "MAX_ENTRIES", 1)
+    monkeypatch.setattr("skillsync.snapshot.MAX_ENTRIES", 1)
     gathered = Gathered(0)
     tar_archive.gather(io.BytesIO(packed({"a": "", "b": ""})), gathered)
     (fault,) = snapshot_of(gathered.root).faults
