@@ -24,7 +24,7 @@ from skillsync.checking.contents import (
     shipped,
 )
 from skillsync.checking.offer import Offer, problem
-from skillsync.checking.tree import PYTHON_PLACES, USUAL, Paths
+from skillsync.checking.tree import USUAL, Paths
 from skillsync.discovery import PYPI
 from skillsync.discovery.environment import Package
 from skillsync.discovery.gem.rubygems import is_name, normal_version
@@ -111,7 +111,6 @@ def _unread(source: str, root: str, kind: str, error: ArchiveError | _UnknownErr
         package=blank,
         is_artifact=True,
         about="",
-        searched=(),
         provider=look_in({}, blank, ()),
         skills=(),
         elsewhere=(),
@@ -162,7 +161,6 @@ def _offer(source: str, root: str, found: _Read) -> Offer:
         package=package,
         is_artifact=True,
         about=found.about,
-        searched=(PYTHON_PLACES,) if found.ecosystem == PYPI else tuple(f"{place}/*/" for place in places),
         provider=provider,
         skills=tuple(shipped(found.root, skill) for skill in provider.skills),
         elsewhere=paths.elsewhere(skills, is_tree=source.endswith(SDIST)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
+from skillsync.checking.offer import problem
 from skillsync.discovery import PYPI
 from skillsync.errors import Code, Problem, Severity
 from skillsync.hashing import MAX_LINKS, File, Link
@@ -53,7 +54,8 @@ def compared(tree: Offer, artifact: Offer) -> Iterator[Problem]:
             yield _missing(tree, artifact, shipped)
     for other in built.values():
         text = f"is not in {tree.package.source}: the artifact is of another state"
-        yield artifact.problem(
+        yield problem(
+            artifact.package,
             Code.ARTIFACT_DIFFERS,
             other.found.path,
             text,
@@ -70,7 +72,7 @@ def _missing(tree: Offer, artifact: Offer, shipped: Shipped) -> Problem:
     if at:
         text = f"is in {artifact.package.source} as {at[0]}, where no consumer looks"
     hint = mend(tree, skill.path)
-    return tree.problem(Code.SKILL_NOT_PACKAGED, skill.path, text, hint=hint, skill=skill.name)
+    return problem(tree.package, Code.SKILL_NOT_PACKAGED, skill.path, text, hint=hint, skill=skill.name)
 
 
 def _of_skill(tree: Offer, artifact: Offer, shipped: Shipped, other: Shipped) -> Iterator[Problem]:
@@ -87,13 +89,14 @@ def _of_skill(tree: Offer, artifact: Offer, shipped: Shipped, other: Shipped) ->
         if tree.package.ecosystem == "npm" and any(isinstance(mine[path], Link) for path in missing):
             hint = "npm leaves links out: put files in their place"
         text = f"is in {where} without {_few(missing)}"
-        yield tree.problem(Code.SKILL_NOT_PACKAGED, skill.path, text, hint=hint, skill=skill.name)
+        yield problem(tree.package, Code.SKILL_NOT_PACKAGED, skill.path, text, hint=hint, skill=skill.name)
     if changed:
         text = f"has other content in {where}: {_few(changed)}"
-        yield tree.problem(Code.ARTIFACT_DIFFERS, skill.path, text, hint="build it again", skill=skill.name)
+        yield problem(tree.package, Code.ARTIFACT_DIFFERS, skill.path, text, hint="build it again", skill=skill.name)
     if more := [path for path in its if path not in mine]:
         text = f"has more in {where}: {_few(more)}"
-        yield tree.problem(
+        yield problem(
+            tree.package,
             Code.ARTIFACT_DIFFERS,
             skill.path,
             text,

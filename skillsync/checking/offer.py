@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
+from skillsync.discovery import PYPI
 from skillsync.errors import Code, Problem, Severity
 from skillsync.hashing import SKILL_FILE
 from skillsync.values import Value, replace
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 # Of a file that is looked into: nobody writes, and no agent reads, longer instructions.
 TEXT_LIMIT = 1024 * 1024
 MARKDOWN = (".md", ".markdown", ".mdx")
+_PYTHON = ("PACKAGE/.agents/skills/*/ and PACKAGE/skills/*/ of each import package, at the top or below src/",)
 
 
 class Shipped(Value):
@@ -35,17 +37,15 @@ class Shipped(Value):
 class Offer(Value):
     """A package as one tree or one artifact has it.
 
-    `package.source` is what the person has named, `package.root` the same as an absolute path. `searched` says where
-    skills are looked for, `elsewhere` are the directories with a SKILL.md in other places. `about` is the file that
-    makes it a package: what is wrong with all of it is said of that. `backend` is what builds a Python distribution.
-    `is_beside` tells whether another package of the same tree has skills; `is_read` is False where only `problems`,
-    those of reading it, are known.
+    `package.source` is what the person has named, `package.root` the same as an absolute path. `elsewhere` are the
+    directories with a SKILL.md where nobody looks. `about` is the file that makes it a package: what is wrong with all
+    of it is said of that. `backend` is what builds a Python distribution. `is_beside` tells whether another package of
+    the same tree has skills; `is_read` is False where only `problems`, those of reading it, are known.
     """
 
     package: Package
     is_artifact: bool
     about: str
-    searched: tuple[str, ...]
     provider: Provider
     skills: tuple[Shipped, ...]
     elsewhere: tuple[str, ...]
@@ -54,22 +54,10 @@ class Offer(Value):
     is_beside: bool = False
     is_read: bool = True
 
-    def problem(  # noqa: PLR0913  # all that makes one problem differ from another
-        self,
-        code: Code,
-        path: str,
-        text: str,
-        *,
-        severity: Severity = Severity.ERROR,
-        hint: str | None = None,
-        skill: str | None = None,
-        line: int | None = None,
-        column: int | None = None,
-    ) -> Problem:
-        """Return what is wrong at a path; `text` follows the path."""
-        return problem(
-            self.package, code, path, text, severity=severity, hint=hint, skill=skill, line=line, column=column
-        )
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """Where skills are looked for, as it is shown."""
+        return _PYTHON if self.package.ecosystem == PYPI else tuple(f"{place}/*/" for place in self.package.places)
 
     def retold(self, found: Problem) -> Problem:
         """Return a problem that discovery has found, about a place that the person has named."""
@@ -79,7 +67,7 @@ class Offer(Value):
         return replace(found, message=message, source=self.package.source, root=self.package.root)
 
 
-def problem(  # noqa: PLR0913  # as above
+def problem(  # noqa: PLR0913  # all that makes one problem differ from another
     package: Package,
     code: Code,
     path: str,

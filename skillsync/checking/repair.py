@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillsync.checking.mending import mended
-from skillsync.checking.offer import TEXT_LIMIT, is_looked_into, joined
+from skillsync.checking.offer import TEXT_LIMIT, is_looked_into, joined, problem
 from skillsync.errors import Code, UnreadableError
 from skillsync.filesystem import make_executable_below, replace_below
 from skillsync.values import Value
@@ -52,7 +52,9 @@ def repair(offers: Iterable[Offer]) -> tuple[list[Repaired], list[Problem]]:
                     done += _repaired(offer, shipped, path)
                 except (OSError, UnreadableError) as error:
                     text = f"can't be mended: {getattr(error, 'strerror', None) or error}"
-                    problems.append(offer.problem(Code.IO, place, text, hint="correct that, or mend it by hand"))
+                    problems.append(
+                        problem(offer.package, Code.IO, place, text, hint="correct that, or mend it by hand")
+                    )
     return done, problems
 
 

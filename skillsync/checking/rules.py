@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillsync import hidden
-from skillsync.checking.offer import MARKDOWN, TEXT_LIMIT, is_looked_into
+from skillsync.checking.offer import MARKDOWN, TEXT_LIMIT, is_looked_into, problem
 from skillsync.discovery import PYPI
 from skillsync.discovery.skill import value
 from skillsync.errors import Code, Problem, Severity, typed
@@ -46,7 +46,7 @@ def problems(offer: Offer) -> list[Problem]:
     if not offer.skills:
         text = f"makes {offer.package.key}, which ships no skill: looked in {', '.join(offer.searched)}"
         severity, hint = Severity.NOTE if offer.is_beside else Severity.ERROR, _NO_SKILLS[offer.package.ecosystem]
-        found.append(offer.problem(Code.NO_SKILLS, offer.about, text, severity=severity, hint=hint))
+        found.append(problem(offer.package, Code.NO_SKILLS, offer.about, text, severity=severity, hint=hint))
     for shipped in offer.skills:
         found += _of_skill(offer, shipped)
     found += _doubled(offer)
@@ -59,7 +59,8 @@ def _of_skill(offer: Offer, shipped: Shipped) -> Iterator[Problem]:
     skill = shipped.found
     yield from (offer.retold(one) for one in skill.problems)
     if skill.is_valid and not is_distinct(skill.name, offer.package.name):
-        yield offer.problem(
+        yield problem(
+            offer.package,
             Code.NAME_COLLISION,
             f"{skill.path}/{SKILL_FILE}",
             f"has the name `{skill.name}`, which a skill of another package may have as well",
@@ -96,7 +97,7 @@ def _of_tree(offer: Offer, shipped: Shipped, snapshot: Snapshot) -> Iterator[Pro
     for fault in shipped_faults(snapshot):
         path = f"{skill.path}/{fault.path}"
         hint = "take it out of the skill: no consumer installs one that holds it"
-        yield offer.problem(Code.UNSAFE_SKILL, path, fault.reason, hint=hint, skill=skill.name)
+        yield problem(offer.package, Code.UNSAFE_SKILL, path, fault.reason, hint=hint, skill=skill.name)
     for path in sorted({*snapshot.tree, *snapshot.hidden}):
         named = hidden.in_name(path)
         finding = snapshot.hidden.get(path)
@@ -104,7 +105,8 @@ def _of_tree(offer: Offer, shipped: Shipped, snapshot: Snapshot) -> Iterator[Pro
             continue
         what = f"{named} in its name" if named else f"{finding}"
         first = None if named or finding is None else finding.first
-        yield offer.problem(
+        yield problem(
+            offer.package,
             Code.HIDDEN_CHARACTERS,
             f"{skill.path}/{path}",
             f"has {what}",
@@ -119,8 +121,14 @@ def _of_tree(offer: Offer, shipped: Shipped, snapshot: Snapshot) -> Iterator[Pro
             hint = _NOT_EXECUTABLE_HINT if facts.script else "begin it with `#!`, and the program that runs it"
             if not facts.script and not facts.executable:
                 hint += "; or say in SKILL.md how it is run"
-            yield offer.problem(
-                Code.NOT_EXECUTABLE, f"{skill.path}/{path}", text, severity=severity, hint=hint, skill=skill.name
+            yield problem(
+                offer.package,
+                Code.NOT_EXECUTABLE,
+                f"{skill.path}/{path}",
+                text,
+                severity=severity,
+                hint=hint,
+                skill=skill.name,
             )
 
 
@@ -147,11 +155,14 @@ def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Itera
         text = "has CRLF line ends" + (": the system looks for a program with a CR in its name" if runs else "")
         severity = Severity.WARNING if runs else Severity.NOTE
         hint = _fixed(offer, "makes them LF")
-        yield offer.problem(Code.LINE_ENDS, place, text, severity=severity, hint=hint, skill=skill.name, line=1)
+        yield problem(
+            offer.package, Code.LINE_ENDS, place, text, severity=severity, hint=hint, skill=skill.name, line=1
+        )
     if content and not content.endswith(b"\n") and len(content) < TEXT_LIMIT:
         line = content.count(b"\n") + 1
         hint = _fixed(offer, "adds it")
-        yield offer.problem(
+        yield problem(
+            offer.package,
             Code.FINAL_NEWLINE,
             place,
             "has no newline at its end",
@@ -162,7 +173,8 @@ def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Itera
         )
     if path.lower().endswith(MARKDOWN):
         for line, target in leaving(path, content.decode(errors="replace")):
-            yield offer.problem(
+            yield problem(
+                offer.package,
                 Code.LINK_OUT,
                 place,
                 f"links to `{target}`, which is outside of the skill",
@@ -186,12 +198,14 @@ def _beyond_the_format(offer: Offer, shipped: Shipped, place: str, content: byte
     if length > _COMPATIBILITY:
         text = f"has a `compatibility` of {length} characters; the format allows {_COMPATIBILITY}"
         severity, skill = Severity.WARNING, shipped.found.name
-        yield offer.problem(Code.FORMAT_LIMIT, place, text, severity=severity, hint="shorten it", skill=skill)
+        yield problem(offer.package, Code.FORMAT_LIMIT, place, text, severity=severity, hint="shorten it", skill=skill)
     lines = content.count(b"\n")
     if lines > _LINES:
         text = f"has {lines} lines; the format advises {_LINES} at most"
         hint = "move details to files that it links to: agents read SKILL.md as a whole"
-        yield offer.problem(Code.FORMAT_LIMIT, place, text, severity=Severity.NOTE, hint=hint, skill=shipped.found.name)
+        yield problem(
+            offer.package, Code.FORMAT_LIMIT, place, text, severity=Severity.NOTE, hint=hint, skill=shipped.found.name
+        )
 
 
 def _doubled(offer: Offer) -> Iterator[Problem]:
@@ -204,7 +218,7 @@ def _doubled(offer: Offer) -> Iterator[Problem]:
         if len(paths) > 1:
             text = f"is not the only skill `{name}`: there is {' and '.join(paths[1:])}"
             hint = "ship it once"
-            yield offer.problem(Code.DUPLICATE_SKILL, paths[0], text, hint=hint, skill=name)
+            yield problem(offer.package, Code.DUPLICATE_SKILL, paths[0], text, hint=hint, skill=name)
 
 
 def _hollow(offer: Offer) -> Iterator[Problem]:
@@ -215,7 +229,7 @@ def _hollow(offer: Offer) -> Iterator[Problem]:
         ):
             hint = f"add {SKILL_FILE}, or move it elsewhere"
             text = f"{ignored.reason}, so it is no skill"
-            yield offer.problem(Code.NO_SKILL_FILE, ignored.path, text, severity=Severity.NOTE, hint=hint)
+            yield problem(offer.package, Code.NO_SKILL_FILE, ignored.path, text, severity=Severity.NOTE, hint=hint)
 
 
 def _is_below(path: str, directory: str) -> bool:
@@ -233,13 +247,13 @@ def _elsewhere(offer: Offer) -> Iterator[Problem]:
         if not place or name == "skills":
             path, text = f"{directory}/{SKILL_FILE}".lstrip("/"), "is where no consumer looks"
             hint = f"move it to {directory if name == 'skills' else where.removesuffix('/NAME/')}/NAME/{SKILL_FILE}"
-            yield offer.problem(Code.SKILL_ELSEWHERE, path, text, severity=severity, hint=hint)
+            yield problem(offer.package, Code.SKILL_ELSEWHERE, path, text, severity=severity, hint=hint)
         else:
             above.setdefault(place, []).append(name)
     for place, names in sorted(above.items()):
         text = f"holds what no consumer finds as a skill: {', '.join(_few(names))}"
         hint = f'move each to {where}, or tell consumers to write `path = "{place}"` in their manifest'
-        yield offer.problem(Code.SKILL_ELSEWHERE, place, text, severity=severity, hint=hint)
+        yield problem(offer.package, Code.SKILL_ELSEWHERE, place, text, severity=severity, hint=hint)
 
 
 def _few(names: Iterable[str], most: int = 5) -> Iterator[str]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from skillsync.checking import identity
 from skillsync.checking.identity import PYTHON_FILES, Identity
 from skillsync.checking.offer import TEXT_LIMIT, Offer, Shipped, is_looked_into, problem
-from skillsync.discovery import PYPI
 from skillsync.discovery.environment import Package
 from skillsync.discovery.npm.package_json import FILE_NAME as PACKAGE_JSON
 from skillsync.discovery.npm.package_json import LIMIT
@@ -40,7 +39,6 @@ _SKIPPED = frozenset({"node_modules", "venv", "__pycache__", "vendor", "build", 
 # At the top of a tree, what is usually not shipped. A SKILL.md in there is somebody's test or example.
 _UNSHIPPED = frozenset({"test", "tests", "spec", "specs", "fixtures", "example", "examples", "doc", "docs"})
 USUAL = {"gem": ("skills",), "npm": ("skills", f"{_AGENTS}/skills")}
-PYTHON_PLACES = "PACKAGE/.agents/skills/*/ and PACKAGE/skills/*/ of each import package, at the top or below src/"
 
 
 class NoPackageError(Exception):
@@ -126,7 +124,6 @@ def _offer(source: str, root: str, made: _Made, paths: Paths) -> Offer:
         package=package,
         is_artifact=False,
         about=made.about,
-        searched=(PYTHON_PLACES,) if made.ecosystem == PYPI else tuple(f"{place}/*/" for place in places),
         provider=provider,
         skills=skills,
         elsewhere=(),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from skillsync.checking import building, comparison, rules
 from skillsync.checking.artifact import SUFFIXES, read_artifact, suffix
-from skillsync.checking.offer import joined
+from skillsync.checking.offer import joined, problem
 from skillsync.checking.repair import Repaired, repair
 from skillsync.checking.tree import NoPackageError, read_tree
 from skillsync.errors import Code, ExitCode, Problem, Severity, SkillsyncError
@@ -120,7 +120,9 @@ def _built(offers: Sequence[Offer]) -> tuple[list[Offer], list[Problem], list[st
                 paths = building.build(offer, f"{scratch}/{number}")
             except building.BuildError as error:
                 hint = "what it printed stands above the summary; run it yourself to see more"
-                problems.append(offer.problem(Code.BUILD_FAILED, offer.about, f"makes no package: {error}", hint=hint))
+                problems.append(
+                    problem(offer.package, Code.BUILD_FAILED, offer.about, f"makes no package: {error}", hint=hint)
+                )
                 output += [f"  | {report.printable(line)}" for line in error.output.splitlines()[-_MOST_LINES:]]
             else:
                 found += [read_artifact(path, os.path.basename(path)) for path in paths if suffix(path)]

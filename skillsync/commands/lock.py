@@ -40,18 +40,22 @@ class Reviewed(Value):
 class Locked(Result):
     """What `lock` found.
 
-    `before` is the lock that was there, None if there was none that can be read; `lock` is what the installed packages
-    make, and `is_stale` tells whether it differs: written, unless `check` was asked for. With an error among the
-    problems nothing is known of changes, and nothing was written. `survey` is what is installed.
+    `before` is the lock that was there, None if there was none that can be read; `is_stale` tells whether what the
+    installed packages make differs: it is written, unless `check` was asked for. With an error among the problems
+    nothing is known of changes, and nothing was written. `survey` is what is installed.
     """
 
     before: Lockfile | None
-    lock: Lockfile
     changes: tuple[Reviewed, ...]
     is_stale: bool
     check: bool
     survey: Survey
     resolution: Resolution
+
+    @property
+    def lock(self) -> Lockfile:
+        """What the installed packages make."""
+        return self.resolution.lock
 
     @property
     def is_written(self) -> bool:
@@ -81,7 +85,6 @@ def lock(project: Project, *, check: bool = False, strict: bool = False, only: S
     stale = old is None or (bool(content) and dump(old) != content)
     done = Locked(
         before=old,
-        lock=resolution.lock,
         changes=(),
         is_stale=stale,
         check=check,
