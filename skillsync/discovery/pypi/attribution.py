@@ -6,6 +6,7 @@ they are told, never chosen between; the answer doesn't depend on the order of t
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillsync.discovery.environment import Record
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 
-class Claim(Value):
+class Claim(Value, cached=True):
     """What one distribution says is its own in a directory that it shares with others.
 
     `files` come from RECORD. `children` are what was found in its places where there is no RECORD: they are its own
@@ -28,6 +29,11 @@ class Claim(Value):
     places: tuple[str, ...]
     files: Mapping[str, str]
     children: frozenset[str] = frozenset()
+
+    @cached_property
+    def directories(self) -> frozenset[str]:
+        """The directories above the files, at any depth."""
+        return _with_above({path.rpartition("/")[0] for path in self.files})
 
 
 class Share(Value):
@@ -67,7 +73,7 @@ def _owners(claims: Sequence[Claim]) -> dict[str, set[int]]:
     listed: dict[str, set[int]] = {}
     found: dict[str, set[int]] = {}
     for number, claim in enumerate(claims):
-        for directory in skills & _directories(claim.files):
+        for directory in skills & claim.directories:
             listed.setdefault(directory, set()).add(number)
         for child in claim.children:
             found.setdefault(child, set()).add(number)
@@ -85,7 +91,8 @@ def _record(claim: Claim, own: AbstractSet[str], shared: Mapping[str, tuple[int,
             kept[directory] = _is_kept(parents(path), places, own, shared)
         if kept[directory]:
             files[path] = sha256(said)
-    return Record(files=files, directories=_directories(files) | (claim.children & own))
+    directories = _with_above(directory for directory, is_kept in kept.items() if is_kept)
+    return Record(files=files, directories=directories | (claim.children & own))
 
 
 def _is_kept(
@@ -98,7 +105,6 @@ def _is_kept(
     return (place is not None or not own.isdisjoint(above)) and shared.keys().isdisjoint(inner)
 
 
-def _directories(files: Iterable[str]) -> frozenset[str]:
-    """Return the directories above some paths."""
-    innermost = {path.rpartition("/")[0] for path in files}
-    return frozenset(above for directory in innermost for above in parents(f"{directory}/"))
+def _with_above(directories: Iterable[str]) -> frozenset[str]:
+    """Return directories and all above them."""
+    return frozenset(above for directory in directories for above in parents(f"{directory}/"))

@@ -23,7 +23,8 @@ _AGENTS = ".agents"
 # SKILL.md in whatever case: one in the wrong case is a skill too, an invalid one.
 _SKILL_FILE = "skill.md"
 _HINTS = (b"skills/", b"skill.md")
-_TOP = rb'\n"?([A-Za-z_]\w*)/'
+# With the lines after it that begin in the same way, since they are many.
+_TOP = rb'\n"?([A-Za-z_]\w*)/(?:[^\n]*\n"?\1/)*+'
 _DEPTH = 100
 _SHA256 = "sha256="
 _SHA256_SIZE = 32
@@ -49,7 +50,7 @@ def parse(text: str) -> dict[str, str]:
     files: dict[str, str] = {}
     try:
         for row in csv.reader(StringIO(text, newline=""), strict=True):
-            if row and not path_fault(row[0]) and row[0].count("/") < _DEPTH:
+            if row and row[0].count("/") < _DEPTH and not path_fault(row[0]):
                 files[row[0]] = row[1] if len(row) > 1 else ""
     except csv.Error as error:
         raise ValueError(f"it is not made of comma-separated rows: {error}") from None
@@ -80,24 +81,24 @@ def places(files: Iterable[str]) -> tuple[str, ...]:
     An import package is a directory at the top, or one below it that is reached through namespaces alone: directories
     without `__init__`. Nothing in a directory called `skills` is one.
     """
-    known = list(files)
-    regular = {path.rpartition("/")[0] for path in known if path.rpartition("/")[2].startswith("__init__.")}
-    return tuple(sorted({place for path in known if (place := _place(path.split("/"), regular))}))
+    split = [path.rpartition("/") for path in files]
+    regular = {directory for directory, _, name in split if name.startswith("__init__.")}
+    directories = {directory for directory, _, _ in split}
+    return tuple(sorted({place for one in directories if (place := _place(one.split("/"), regular))}))
 
 
 def _place(parts: Sequence[str], regular: AbstractSet[str]) -> str | None:
-    """Return the skills directory that a path lies in."""
+    """Return the skills directory that a directory is, or is in."""
     directory = parts[0] if parts[0].isidentifier() else ""
-    for index in range(1, len(parts) - 1):
+    for index, part in enumerate(parts[1:], 1):
         if not directory:
             break
-        if parts[index] == _SKILLS:
+        if part == _SKILLS:
             return f"{directory}/{_SKILLS}"
-        if parts[index] == _AGENTS:
-            inside = parts[index + 1] == _SKILLS and index + 2 < len(parts)
-            return f"{directory}/{_AGENTS}/{_SKILLS}" if inside else None
-        is_package = parts[index].isidentifier() and directory not in regular and directory != _SKILLS
-        directory = f"{directory}/{parts[index]}" if is_package else ""
+        if part == _AGENTS:
+            return f"{directory}/{_AGENTS}/{_SKILLS}" if parts[index + 1 : index + 2] == [_SKILLS] else None
+        is_package = part.isidentifier() and directory not in regular and directory != _SKILLS
+        directory = f"{directory}/{part}" if is_package else ""
     return None
 
 
