@@ -57,9 +57,9 @@ class Snapshot(Value):
     """A skill's directory as it was read once.
 
     `runtime` are the directories that the walker left alone: somebody's work in an installed skill, a fault in a
-    provider's. `ignored` is what tools leave behind, which comes and goes and makes no difference. `altered` are the
-    files that are not what an installer wrote down. `hidden` are the files with hidden characters, if they were looked
-    for. A snapshot with faults has no hash, so it never equals anything.
+    provider's. `ignored` is what tools leave behind, which comes and goes and makes no difference. Where it was judged,
+    `altered` are the files that are not what an installer wrote down, and `hidden` those with hidden characters. A
+    snapshot with faults has no hash, so it never equals anything.
     """
 
     hash: str | None
@@ -134,9 +134,9 @@ def snapshot(
     `fd` is the open directory; `label` is its path, for errors of the operating system. With `copy_to`, an open and
     empty directory, every file is written there from the same read that hashes it. `recorded` are the SHA-256 hashes
     that an installer wrote down, by path: a link that leads to a file of that content stands for the file. With
-    `judge`, hidden characters are looked for, and it is given what SKILL.md holds, chunk by chunk: in the bytes that
-    are hashed, so that what was judged is what is locked. Raises OSError with the full path; of what can't be written,
-    with the path below `copy_to`.
+    `judge`, files that differ from them and hidden characters are looked for, and it is given what SKILL.md holds,
+    chunk by chunk: in the bytes that are hashed, so that what was judged is what is locked. Raises OSError with the
+    full path; of what can't be written, with the path below `copy_to`.
     """
     walk = _Walk(label, recorded, judge)
     try:
@@ -385,7 +385,9 @@ class _Walk(Walk):
 
     def _content(self, opened: int, status: os.stat_result, path: str, copy: _Copy | None, *, stands_in: bool) -> None:
         """Hash an open file, and copy and compare it and look into it in the same read, as far as that is wanted."""
-        name, recorded = path.rpartition("/")[2], self._recorded.get(path)
+        name = path.rpartition("/")[2]
+        # What isn't judged is held against the lock's hash, which says more.
+        recorded = self._recorded.get(path) if self._judge or stands_in else None
         size = status.st_size
         # One more than there is to be: so that all of a small file is known to be all. Of one that is said to be empty
         # that would be a byte, which tells no script, and is all that some file systems give at once.

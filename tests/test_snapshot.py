@@ -17,6 +17,7 @@ from blake3 import blake3
 from builders import DEVICE, FIFO, SOCKET, Executable, Meddled, lay, walked
 
 from skillsync import filesystem
+from skillsync.filesystem import open_directory
 from skillsync.hashing import MAX_LINKS, SCHEME, File, Link, tree_hash
 from skillsync.snapshot import MAX_DEPTH, MAX_ENTRIES, Facts, Snapshot, shipped_faults, snapshot
 
@@ -318,8 +319,11 @@ def test_a_link_without_a_recorded_hash_is_a_link(root: Path, tmp_path: Path) ->
 
 def test_a_file_that_is_not_what_was_recorded_is_told_and_is_content(root: Path) -> None:
     lay(root, {"a": "1", "b/c": "2", "d": "3"})
-    found = walked(root, {"a": sha256("1"), "b/c": sha256("x"), "d": ""})
+    recorded = {"a": sha256("1"), "b/c": sha256("x"), "d": ""}
+    with open_directory(str(root)) as fd:
+        found = snapshot(fd, "skill", recorded=recorded, judge=bytearray().extend)
     assert found.altered == ("b/c",)
+    assert walked(root, recorded).altered == (), "what isn't judged is held against the lock"
     assert (found.hash, found.faults) == (walked(root).hash, ())
 
 

@@ -32,28 +32,44 @@ _MEMORY = 80  # MiB
 # Which a command needs that takes arguments and reads a lock, a registry and files.
 _LIBRARIES = "import argparse, blake3, rtoml, yaml"
 _GROWTH = (100, 1000, 10_000)  # skills
-_TAKEN_APART = "npm"  # lock and registry are the same in every layout: one shows what they take
-# What `verify --scope installed` does one after the other, by the program's own functions, each step by itself.
+_TAKEN_APART = ("pypi", "npm")  # the ecosystem that says most of its files, and the one that says least
+# What the commands do one after the other, by the program's own functions, each step by itself.
 _LOAD = """
 import gc; gc.disable()
 import skillsync.cli.main, skillsync.cli.verify, skillsync.rendering.terminal
+from skillsync import discovery, snapshot
+from skillsync.commands.survey import seen
 from skillsync.filesystem import open_directory
 from skillsync.locking import lockfile
-from skillsync.snapshot import snapshot
+from skillsync.locking.manifest import Manifest
 from skillsync.syncing import registry
+from skillsync.track import untracked
 import os, sys
-installed = sys.argv[1]
+installed, ecosystem, into = sys.argv[1:]
 """
-_STEPS = {
-    "its step: load": "",
-    "its step: load, parse the lock": "lockfile.parse(open(lockfile.FILE_NAME, 'rb').read())",
-    "its step: load, parse the registry": "registry.parse(open(f'{installed}/{registry.FILE_NAME}', 'rb').read())",
-    "its step: load, walk and hash": """
+_PARSE_REGISTRY = "registry.parse(open(f'{installed}/{registry.FILE_NAME}', 'rb').read())"
+_FIND = "discovery.read(ecosystem, os.getcwd(), os.environ)"
+_WALK = """
 for name in os.listdir(installed):
     if not name.startswith("."):
         with open_directory(f"{installed}/{name}") as fd:
-            snapshot(fd, name)
-""",
+            snapshot.snapshot(fd, name)
+"""
+_COPY = """
+for name in os.listdir(installed):
+    if not name.startswith("."):
+        os.mkdir(f"{into}/{name}")
+        with open_directory(f"{installed}/{name}") as fd, open_directory(f"{into}/{name}") as copy:
+            snapshot.snapshot(fd, name, copy_to=copy)
+"""
+_STEPS = {
+    "load": "",
+    "load, parse the lock": "lockfile.parse(open(lockfile.FILE_NAME, 'rb').read())",
+    "load, parse the registry": _PARSE_REGISTRY,
+    "load, parse and write the registry": f"registry.dump({_PARSE_REGISTRY})",
+    "load, walk and hash": _WALK,
+    "load, find the packages": _FIND,
+    "load, find the packages, look into them": f"seen([{_FIND}], Manifest(), lambda *_: True, untracked)",
 }
 
 
@@ -173,7 +189,7 @@ def content(workshop: Workshop) -> Iterator[Group]:
         rows = (
             Row(run=first, to=copy, budget=1.8),
             Row(run=installed, to=read, budget=2),
-            *(_steps(project, read) if layout == _TAKEN_APART else ()),
+            *(_steps(project, layout, read, copy) if layout in _TAKEN_APART else ()),
             Row(run=changed, to=verify, budget=1.1),
             Row(run=changed, to=installed),
             Row(run=lock, to=read, budget=3.5),
@@ -184,10 +200,13 @@ def content(workshop: Workshop) -> Iterator[Group]:
         workshop.remove(project)
 
 
-def _steps(project: Project, floor: Run) -> Iterator[Row]:
-    """Yield what `verify --scope installed` is made of."""
+def _steps(project: Project, layout: str, read: Run, copy: Run) -> Iterator[Row]:
+    """Yield what the commands are made of."""
+    into = f"{project.root}/copy"
     for name, step in _STEPS.items():
-        yield Row(run=_bare(project, name, "-c", _LOAD + step, project.installed), to=floor)
+        yield Row(run=_bare(project, f"step: {name}", "-c", _LOAD + step, project.installed, layout, into), to=read)
+    words = ("-c", _LOAD + _COPY, project.installed, layout, into)
+    yield Row(run=_bare(project, "step: load, copy and hash", *words, prepare=copy.prepare), to=copy)
 
 
 def _copies(project: Project) -> tuple[Run, Run]:
