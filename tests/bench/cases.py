@@ -48,7 +48,7 @@ import os, sys
 installed, ecosystem, into = sys.argv[1:]
 """
 _PARSE_REGISTRY = "registry.parse(open(f'{installed}/{registry.FILE_NAME}', 'rb').read())"
-_FIND = "discovery.read(ecosystem, os.getcwd(), os.environ)"
+_FIND = "discovery.read(ecosystem, os.getcwd(), os.environ, python=None)"
 _WALK = """
 for name in os.listdir(installed):
     if not name.startswith("."):
