@@ -6,6 +6,7 @@ disagree; what is in no registry row is never changed; after one apply the next 
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -58,11 +59,17 @@ class Links(Value, kw_only=False):
     """The links that may stand for one skill in a target directory, by their texts.
 
     `wanted` is the one that has to, None where a copy has to; `known` are all that skillsync makes in any order of the
-    target directories, and with or without `link` in the manifest: what it made it may replace.
+    target directories, and with or without `link` in the manifest: what it made it may replace. Nobody notes what was a
+    target once: `former` is the pattern of links to where agents look, `.NAME/skills` at the root of the project.
     """
 
     wanted: str | None = None
     known: frozenset[str] = frozenset()
+    former: str | None = None
+
+    def has(self, text: str) -> bool:
+        """Whether skillsync makes such a link."""
+        return text in self.known or (self.former is not None and re.fullmatch(self.former, text) is not None)
 
 
 NO_LINKS = Links()
@@ -138,7 +145,7 @@ def _is_written(row: Row, disk: Disk, links: Links) -> bool:
     """Whether what is on disk is what the row says was written: a copy, or a link in its place."""
     if row.hash is None:
         return False
-    return disk.text in links.known if isinstance(disk, Linked) else _found(disk) == row.hash
+    return links.has(disk.text) if isinstance(disk, Linked) else _found(disk) == row.hash
 
 
 def _unlocked(row: Row | ForeignRow | None, disk: Disk, links: Links) -> Verdict:
@@ -171,6 +178,7 @@ class State(Value):
 
     `unowned` are the other entries: project-authored, and never touched. `others` are the other target directories,
     relative to this one; `links_to` is the one of them whose skills it has to link to, None where it has copies.
+    `to_root` is the way up to the project's root, None where the directory isn't below it.
     """
 
     registry: Registry
@@ -181,11 +189,13 @@ class State(Value):
     interrupted: bool = False  # whether a run has left its journal
     others: tuple[str, ...] = ()
     links_to: str | None = None
+    to_root: str | None = None
 
     def links(self, skill: str) -> Links:
         """Return the links that may stand for a skill."""
         wanted = None if self.links_to is None else f"{self.links_to}/{skill}"
-        return Links(wanted, frozenset(f"{other}/{skill}" for other in self.others))
+        former = None if self.to_root is None else rf"{re.escape(self.to_root)}/\.[^/.][^/]*/skills/{skill}"
+        return Links(wanted, frozenset(f"{other}/{skill}" for other in self.others), former)
 
 
 class Plan(Value):

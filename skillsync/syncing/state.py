@@ -46,7 +46,13 @@ def read_state(fd: int | None, target: Target, lock: Lockfile, track: Track = un
     Raises SkillsyncError if the registry, or another tool's, can't be read.
     """
     if fd is None:
-        return State(registry=registry.Registry(), disk={}, others=target.others, links_to=target.links_to)
+        return State(
+            registry=registry.Registry(),
+            disk={},
+            others=target.others,
+            links_to=target.links_to,
+            to_root=target.to_root,
+        )
     rows = read_registry(fd, target)
     foreign = _read_foreign(fd, target)
     entries = listing(fd)
@@ -70,6 +76,7 @@ def read_state(fd: int | None, target: Target, lock: Lockfile, track: Track = un
         interrupted=_has_journal(fd, target),
         others=target.others,
         links_to=target.links_to,
+        to_root=target.to_root,
     )
 
 

@@ -41,6 +41,11 @@ class Target(Value):
         return f"{self.base}/{self.path}" if self.path else self.base
 
     @property
+    def to_root(self) -> str | None:
+        """The way up to the project's root, None where the directory isn't below it."""
+        return "/".join([".."] * (self.path.count("/") + 1)) if self.path else None
+
+    @property
     def exists(self) -> bool:
         """Whether a directory is there."""
         return os.path.isdir(self.real)

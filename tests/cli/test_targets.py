@@ -340,15 +340,30 @@ def test_the_targets_may_change_their_order(project: Project) -> None:
     assert project.run("verify").code == 0
 
 
-def test_a_target_that_is_left_out_of_the_list_keeps_its_links_from_being_taken_for_its_own(project: Project) -> None:
+@pytest.mark.parametrize("is_there", [True, False])
+def test_links_to_a_target_that_is_left_out_of_the_list_become_copies(project: Project, *, is_there: bool) -> None:
     project.manifest(f'targets = ["{CLAUDE}"]\n')
+    if not is_there:
+        shutil.rmtree(project.root / SKILLS)
+    assert f"outdated: {CLAUDE}/testing (a link, where a copy has to be)" in project.run("verify").out.splitlines()
+    result = project.run("sync", "--format", "json")
+    assert (result.code, result.codes) == (0, ["former-target"] if is_there else [])
+    assert not (project.root / CLAUDE / "testing").is_symlink()
+    assert (project.root / CLAUDE / "testing/SKILL.md").read_text() == skill("testing")
+    assert project.installed("testing/SKILL.md").is_file() == is_there
+
+
+@pytest.mark.parametrize(
+    "text", ["../../.dev/skills/tasks", "../../dev/skills/testing", "../../../.dev/skills/testing", "../../.dev/testing"]
+)
+def test_a_link_that_skillsync_never_makes_is_a_change(project: Project, text: str) -> None:
+    project.manifest(f'targets = ["{CLAUDE}"]\n').done("sync")
+    shutil.rmtree(project.root / CLAUDE / "testing")
+    (project.root / CLAUDE / "testing").symlink_to(text)
     before = project.tree
     result = project.run("sync", "--format", "json")
-    assert (result.code, result.codes) == (3, ["modified", "modified", "former-target"])
+    assert (result.code, result.codes) == (3, ["modified", "former-target"])
     assert project.tree == before
-    project.done("sync", "--force")
-    assert not (project.root / CLAUDE / "testing").is_symlink()
-    assert project.installed("testing/SKILL.md").is_file()
 
 
 def test_what_an_agent_made_inside_a_copy_is_not_replaced_by_a_link(fresh: Project) -> None:

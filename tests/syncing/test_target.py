@@ -176,7 +176,7 @@ def test_a_target_that_is_not_there_is_none_for_who_reads(setup: Installation) -
     with target.opened(setup.place) as fd:
         assert fd is None
     assert not setup.installed.parent.exists()
-    assert setup.state(Lockfile()) == State(registry=Registry(), disk={})
+    assert setup.state(Lockfile()) == State(registry=Registry(), disk={}, to_root="../..")
 
 
 def test_a_directory_made_to_be_held_is_removed_if_nothing_came_into_it(setup: Installation) -> None:
@@ -359,7 +359,7 @@ def test_a_glance_reads_no_skill(setup: Installation) -> None:
         setup.ship(name, {})
     lock = setup.lock()
     with target.opened(setup.place) as fd:
-        assert glance(fd, setup.place, lock) == State(registry=Registry(), disk={})
+        assert glance(fd, setup.place, lock) == State(registry=Registry(), disk={}, to_root="../..")
     row = "---\nversion: 1\nskills:\n  old:\n    gem: sus\n"
     lay(setup.installed, {"x": FIFO, "y": None, "mine": None, "old": None, ".agent-skills.yaml": row})
     with target.opened(setup.place) as fd:
@@ -508,7 +508,7 @@ def test_a_directory_that_never_settles_is_busy(setup: Installation, monkeypatch
 
 
 def test_a_target_that_is_not_there_is_settled(setup: Installation) -> None:
-    assert read_settled(setup.place, Lockfile()) == State(registry=Registry(), disk={})
+    assert read_settled(setup.place, Lockfile()) == State(registry=Registry(), disk={}, to_root="../..")
 
 
 # Why a file differs
