@@ -55,6 +55,14 @@ def commands(text: str) -> list[tuple[str, list[str]]]:
     return found
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_reader_sees_which_file_a_text_is_of(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for block in _BLOCK.finditer(text):
+        if path := block["file"]:
+            assert f"`{path}`" in text[: block.start()].rstrip().rpartition("\n\n")[2], path
+
+
 def script(page: str) -> str:
     """A page's session as a script that tells commands from each other by a mark with their exit code."""
     lines = []

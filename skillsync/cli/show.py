@@ -14,6 +14,7 @@ from skillsync.errors import LOOK, Code, Problem, SkillsyncError, did_you_mean
 from skillsync.filesystem import open_directory, read_start
 from skillsync.hashing import SKILL_FILE, File
 from skillsync.locking.lockfile import Lockfile
+from skillsync.locking.manifest import FILE_NAME
 from skillsync.locking.reasons import reason
 from skillsync.rendering import report
 from skillsync.rendering.report import Report
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
     from skillsync.commands.project import Project
     from skillsync.discovery.provider import FoundSkill, Provider
     from skillsync.locking.changes import Change
-    from skillsync.locking.choice import Choice
+    from skillsync.locking.choice import Candidate, Choice
     from skillsync.rendering.report import Json
     from skillsync.snapshot import Snapshot
 
 _TEXT_LIMIT = 1024 * 1024
+_NAMED = 3  # things that are no skills, in a message
 
 
 class _Copy(Value):
@@ -120,6 +122,9 @@ def _unknown(name: str, seen: Overview) -> Problem:
     for provider in seen.found.own:
         if name in {provider.package.key, provider.package.name, *(skill.name for skill in provider.skills)}:
             return no_provider(provider.package)
+    for candidate in seen.found.candidates:
+        if name in {candidate.key, candidate.choice.package.name}:
+            return _without_skills(candidate)
     names = {row.name for shelf in seen.shelves for row in shelf.rows}
     meant = suggestion(name, sorted({*names, *(shelf.key for shelf in seen.shelves)}))
     hint = did_you_mean(("show", meant)) if meant else LOOK
@@ -127,6 +132,20 @@ def _unknown(name: str, seen: Overview) -> Problem:
         message = f"no provider `{name}` is installed that ships skills, or locked"
         return Problem(code=Code.MISSING_PROVIDER, message=message, hint=hint, provider=name)
     return Problem(code=Code.SKILL_NOT_FOUND, message=f"no provider ships a skill `{name}`", hint=hint, skill=name)
+
+
+def _without_skills(candidate: Candidate) -> Problem:
+    """Say where skills were looked for in a package that has none, and what was passed over there."""
+    choice, ignored = candidate.choice, candidate.provider.ignored
+    passed = "".join(f"; {one.path} {one.reason}" for one in ignored[:_NAMED])
+    more = f"; and {len(ignored) - _NAMED} more" if len(ignored) > _NAMED else ""
+    return Problem(
+        code=Code.SKILL_NOT_FOUND,
+        message=f"{candidate.key} {choice.package.version} is installed and ships no skills "
+        f"(looked in {', '.join(choice.places)}{passed}{more})",
+        hint=f"if they are in another directory, set its `path` in {FILE_NAME}",
+        provider=candidate.key,
+    )
 
 
 def _provider_lines(shelf: Shelf) -> Iterator[str]:

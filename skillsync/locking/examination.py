@@ -26,13 +26,19 @@ def examine(candidates: Sequence[Candidate], manifest: Manifest, pinned: Pinned)
             for skill in provider.skills:
                 # What is valid and not admitted is nobody's business here.
                 if not skill.is_valid or (candidate.choice.rule and candidate.choice.rule.admits(skill.name)):
-                    problems += raised(skill.problems, skill, candidate, pinned)
+                    problems += raised(map(_for_authors, skill.problems), skill, candidate, pinned)
         problems += _about_rule(candidate)
         problems += _about_version(candidate, pinned)
         problems += _hollow(candidate, pinned)
     problems += _unmatched(candidates, manifest)
     problems += _duplicates(candidates, pinned)
     return list(dict.fromkeys(problems))
+
+
+def _for_authors(problem: Problem) -> Problem:
+    """Say who can mend what is wrong with a shipped file, and how: hardly ever who reads it here."""
+    mend = f": {problem.hint}" if problem.hint else ""
+    return replace(problem, hint=f"report it to the package's authors{mend}")
 
 
 def _about_package(candidate: Candidate) -> Iterator[Problem]:

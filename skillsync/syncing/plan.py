@@ -429,7 +429,7 @@ class _Facts(Value):
             return message, "move it away, or remove it"
         return (
             message,
-            "move your changes away; or `skillsync sync --force` discards them (first see --dry-run --force)",
+            "`skillsync diff --installed` shows your changes: move them away; or `skillsync sync --force` discards all",
         )
 
     def _what_changed(self) -> str:

@@ -228,7 +228,10 @@ def notes(target: Target, plan: Plan, lock: Lockfile) -> dict[str, str]:
         if isinstance(locked, File):
             content = _read_modified(target, row.skill, row.path)
             if SCHEME + blake3(content.replace(b"\r\n", b"\n")).hexdigest() == locked.hash:
-                note = "only the line endings differ: tell git not to convert them, `* -text` in .gitattributes"
+                note = (
+                    f"only the line endings differ: tell git not to convert them, `{target.name}/** -text` in "
+                    ".gitattributes"
+                )
                 found[f"{target.name}/{row.skill}/{row.path}"] = note
     return found
 

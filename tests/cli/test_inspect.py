@@ -331,6 +331,19 @@ def test_a_provider_is_shown_with_all_its_skills(project: Project) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["flat", "gem:flat"])
+def test_a_package_without_skills_says_where_they_were_looked_for(project: Project, name: str) -> None:
+    project.gem("flat", files={f"skills/group-{number}/one/SKILL.md": skill("one") for number in range(4)})
+    result = project.run("show", name)
+    passed = "; ".join(f"skills/group-{number} has no SKILL.md" for number in range(3))
+    places = f"looked in skills; {passed}; and 1 more"
+    assert result.code == 3
+    assert result.err.splitlines() == [
+        f"error[skill-not-found]: gem:flat 1.0.0 is installed and ships no skills ({places})",
+        "  hint: if they are in another directory, set its `path` in agent-skills.toml",
+    ]
+
+
 def test_a_provider_that_is_gone_is_shown_as_the_lock_knows_it(project: Project) -> None:
     project.done("lock")
     project.uninstall("sus")

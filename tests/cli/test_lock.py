@@ -600,11 +600,12 @@ def test_an_unquoted_colon_is_named_with_its_place_and_its_cure_and_hides_no_sib
     result = project.done("lock")
     assert project.locked == ["sus 1.0.0 testing"]
     fault = "has frontmatter that is not YAML: an unquoted value holds `: `"
+    hint = "  hint: report it to the package's authors"
     assert result.err.splitlines() == [
         f"warning[invalid-skill]: gem:sus 1.0.0: skills/ends/SKILL.md {fault} (skills/ends/SKILL.md:3:21)",
-        '  hint: put the value in quotes: description: "Sets up:"',
+        f'{hint}: put the value in quotes: description: "Sets up:"',
         f"warning[invalid-skill]: gem:sus 1.0.0: skills/goals/SKILL.md {fault} (skills/goals/SKILL.md:3:26)",
-        '  hint: put the value in quotes: description: "Sets up work: goals first."',
+        f'{hint}: put the value in quotes: description: "Sets up work: goals first."',
     ]
     # Named, it is wanted, and an error.
     project.manifest('[providers.gem]\nsus = { skills = ["testing", "goals"] }\n')

@@ -354,7 +354,8 @@ def test_links_to_a_target_that_is_left_out_of_the_list_become_copies(project: P
 
 
 @pytest.mark.parametrize(
-    "text", ["../../.dev/skills/tasks", "../../dev/skills/testing", "../../../.dev/skills/testing", "../../.dev/testing"]
+    "text",
+    ["../../.dev/skills/tasks", "../../dev/skills/testing", "../../../.dev/skills/testing", "../../.dev/testing"],
 )
 def test_a_link_that_skillsync_never_makes_is_a_change(project: Project, text: str) -> None:
     project.manifest(f'targets = ["{CLAUDE}"]\n').done("sync")

@@ -306,7 +306,7 @@ def test_a_checkout_with_other_line_ends_is_recognised(project: Project) -> None
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     result = verify(project)
     assert result.drift == [("modified", "testing", "SKILL.md"), ("modified", "testing", "ref/more.md")]
-    note = "(only the line endings differ: tell git not to convert them, `* -text` in .gitattributes)"
+    note = f"(only the line endings differ: tell git not to convert them, `{SKILLS}/** -text` in .gitattributes)"
     assert project.run("verify").out.count(note) == 2
 
 

@@ -359,7 +359,7 @@ def test_a_glance_reads_no_skill(setup: Installation) -> None:
         setup.ship(name, {})
     lock = setup.lock()
     with target.opened(setup.place) as fd:
-        assert glance(fd, setup.place, lock) == State(registry=Registry(), disk={}, to_root="../..")
+        assert glance(fd, setup.place, lock) == State(registry=Registry(), disk={})
     row = "---\nversion: 1\nskills:\n  old:\n    gem: sus\n"
     lay(setup.installed, {"x": FIFO, "y": None, "mine": None, "old": None, ".agent-skills.yaml": row})
     with target.opened(setup.place) as fd:
