@@ -7,8 +7,11 @@ import hashlib
 import io
 import os
 import stat
+import struct
 import tarfile
 import zipfile
+import zlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from wheels import metadata_text, record_text
@@ -114,6 +117,58 @@ def zipped(files: Files, *more: tuple[zipfile.ZipInfo, bytes], method: int = zip
         for info, data in more:
             archive.writestr(info, data)
     return out.getvalue()
+
+
+@dataclass
+class Part:
+    """An entry of a zip archive; `header` and `row` say otherwise than it is what they name."""
+
+    name: bytes
+    content: bytes
+    method: int = zipfile.ZIP_DEFLATED
+    flags: int = 0
+    extra: bytes = b""
+    row_extra: bytes = b""
+    comment: bytes = b""
+    more: bytes = b""  # behind its compressed bytes, and counted as such
+    behind: bytes = b""
+    header: dict[str, int] = field(default_factory=dict)
+    row: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def packed(self) -> bytes:
+        stream = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+        is_deflated = self.method == zipfile.ZIP_DEFLATED
+        return (stream.compress(self.content) + stream.flush() if is_deflated else self.content) + self.more
+
+    @property
+    def fields(self) -> dict[str, int]:
+        """What header and row have in common, in their order."""
+        sizes = {"crc": zlib.crc32(self.content), "packed": len(self.packed), "size": len(self.content)}
+        return {"flags": self.flags, "method": self.method, "time": 0, "date": 0x21, **sizes}
+
+    @property
+    def descriptor(self) -> bytes:
+        return b"PK\7\x08" + struct.pack("<3L", *list(self.fields.values())[-3:])
+
+
+def parted(
+    files: Files, change: Callable[[Part], object], *, last: Iterable[Part] = (), end: Mapping[str, int] | None = None
+) -> bytes:
+    """Return a zip archive of the files, of which `change` may spoil the first, and `end` the end of the directory."""
+    given = ((name, content.encode() if isinstance(content, str) else content) for name, content in files.items())
+    parts = [*(Part(name.encode(), content) for name, content in given), *last]
+    change(parts[0])
+    out, rows = b"", b""
+    for one in parts:
+        header, row = (struct.pack("<4H3L", *(one.fields | other).values()) for other in (one.header, one.row))
+        lengths = struct.pack("<4H2L", len(one.row_extra), len(one.comment), 0, 0, 0o100644 << 16, len(out))
+        rows += b"PK\1\2\x14\3\x14\0" + row + struct.pack("<H", len(one.name)) + lengths
+        rows += one.name + one.row_extra + one.comment
+        out += b"PK\3\4\x14\0" + header + struct.pack("<2H", len(one.name), len(one.extra)) + one.name + one.extra
+        out += one.packed + one.behind
+    told = {"disk": 0, "first": 0, "here": len(parts), "all": len(parts), "length": len(rows), "start": len(out)}
+    return out + rows + b"PK\5\6" + struct.pack("<4H2LH", *(told | dict(end or {})).values(), 0)
 
 
 def tarball(files: Files, *more: tuple[tarfile.TarInfo, bytes], top: str = "package/") -> bytes:

@@ -96,9 +96,9 @@ class Gathered:
         if self._bytes < 0:
             raise BombError(f"it unpacks to more than {self._most >> 20} MiB, many times its own size")
 
-    def count(self) -> None:
-        """Count an entry. Raises BombError."""
-        self._entries += 1
+    def count(self, number: int = 1) -> None:
+        """Count entries. Raises BombError."""
+        self._entries += number
         if self._entries > _MOST_ENTRIES:
             raise BombError(f"it has more than {_MOST_ENTRIES} entries")
 
@@ -119,6 +119,10 @@ class Gathered:
     def add(self, parts: tuple[str, ...], node: Node) -> None:
         """Put an entry into the tree; what is there twice, or below a file, is noted and counts once."""
         path = "/".join(parts)
+        if not parts:
+            if not isinstance(node, dict):
+                self.fault(path, "has a file without a name")
+            return
         folder = self.root
         for part in parts[:-1]:
             inner = folder.setdefault(part, {})
@@ -126,8 +130,6 @@ class Gathered:
                 self.fault(path, "is below what is no directory")
                 return
             folder = inner
-        if not parts:
-            return
         known = folder.setdefault(parts[-1], node)
         if known is not node and not (isinstance(known, dict) and isinstance(node, dict)):
             self.fault(path, "is there twice, and each reader takes another one")

@@ -1,24 +1,30 @@
 from __future__ import annotations
 
+import functools
 import gzip
 import io
 import os
 import struct
 import tarfile
 import tempfile
+import threading
 import zipfile
+import zlib
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 from warnings import catch_warnings, simplefilter
 
 import artifacts
 import pytest
-from artifacts import entry, gem, packed, tarball, wheel_files, write, zipped
+import wheels
+from artifacts import Part, entry, gem, packed, tarball, wheel_files, write, zipped
 from builders import FIFO, lay
 from gems import skill
 from hypothesis import example, given
 from hypothesis import strategies as st
 from projects import Project
+from tools import need_python_tool
 
 from skillsync.checking import contents, rules, tar_archive, zip_archive
 from skillsync.checking.artifact import read_artifact
@@ -44,6 +50,8 @@ GOOD: dict[str, str | bytes] = {
     "lib/kelp.rb": "",
 }
 PYTHON = {"kelp/__init__.py": "", "kelp/.agents/skills/kelp-forms/SKILL.md": skill("kelp-forms")}
+# Its first entry has some content.
+PARTED = dict(reversed(PYTHON.items()))
 NPM = {"package.json": '{"name": "kelp", "version": "1.2.0"}', **GOOD}
 SDIST = {"PKG-INFO": "Name: kelp\nVersion: 1.2.0\n", "src/kelp/skills/kelp-forms/SKILL.md": skill("kelp-forms")}
 ARTIFACTS = {
@@ -52,6 +60,11 @@ ARTIFACTS = {
     "kelp-1.2.0.tgz": tarball(NPM),
     "kelp-1.2.0.tar.gz": tarball(SDIST, top="kelp-1.2.0/"),
 }
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name
+        """Say nothing."""
 
 
 def check(root: Path, name: str, content: bytes) -> Result:
@@ -244,6 +257,34 @@ def padded() -> bytes:
     return bytes(made)
 
 
+def with_part(*, last: tuple[Part, ...] = (), **changes: object) -> Callable[[], bytes]:
+    """Return a wheel of whose first entry something is otherwise; a function makes it of the entry."""
+
+    def change(part: Part) -> None:
+        for key, value in changes.items():
+            setattr(part, key, value(part) if callable(value) else value)
+
+    return lambda: artifacts.parted(wheel_files(PARTED), change, last=last)
+
+
+def with_end(**end: int) -> Callable[[], bytes]:
+    return lambda: artifacts.parted(wheel_files(PARTED), lambda _: None, end=end)
+
+
+def extra(number: int, content: bytes) -> bytes:
+    return struct.pack("<2H", number, len(content)) + content
+
+
+def second_name(part: Part) -> bytes:
+    return extra(0x7075, struct.pack("<BL", 1, zlib.crc32(part.name)) + part.name.replace(b"SKILL", b"OTHER"))
+
+
+def zip64(part: Part) -> bytes:
+    return extra(1, struct.pack("<2Q", part.fields["size"], part.fields["packed"]))
+
+
+LOCATOR = b"PK\6\7" + bytes(16)
+OTHER_HEADER = "has another header before its bytes than in the directory"
 HOSTILE: list[tuple[str, Callable[[], bytes], str]] = [
     ("x.gem", header("/etc/passwd"), "`/etc/passwd` is an absolute path"),
     ("x.gem", header("a/../../b"), "leads out of the archive"),
@@ -287,6 +328,24 @@ HOSTILE: list[tuple[str, Callable[[], bytes], str]] = [
     ("x.whl", overlapping, "has bytes that are another entry's"),
     ("x.whl", padded, "it has bytes that are no entry's"),
     ("x.whl", gapped, "stands behind bytes that are no entry's"),
+    ("x.whl", with_part(header={"flags": 0x800}), OTHER_HEADER),
+    ("x.whl", with_part(header={"method": zipfile.ZIP_STORED}), OTHER_HEADER),
+    *(("x.whl", with_part(header={size: 1}), OTHER_HEADER) for size in ("crc", "packed", "size")),
+    ("x.whl", with_part(behind=b"#"), "stands behind bytes that are no entry's"),
+    ("x.whl", with_part(flags=8, behind=bytes(16)), "has its sizes behind it as only some"),
+    (
+        "x.whl",
+        with_part(flags=8, method=zipfile.ZIP_STORED, behind=lambda part: part.descriptor),
+        "has its sizes behind",
+    ),
+    ("x.whl", with_part(extra=second_name), "has a second name"),
+    ("x.whl", with_part(row_extra=second_name), "has a second name"),
+    ("x.whl", with_part(row_extra=zip64), "has sizes that readers read differently"),
+    ("x.whl", with_part(extra=extra(1, bytes(16))), "has sizes that readers read differently"),
+    ("x.whl", with_part(last=(Part("é".encode(), b""),)), "has a name that is not UTF-8"),
+    ("x.whl", with_part(last=(Part(b"kelp/d/", b"x"),)), "`kelp/d` is a directory, and has content"),
+    ("x.whl", with_part(last=(Part(b"", b"x"),)), "it has a file without a name"),
+    ("x.gem", header("."), "it has a file without a name"),
 ]
 
 
@@ -296,6 +355,38 @@ def test_a_hostile_archive_is_an_error(tmp_path: Path, name: str, make: Callable
     assert result.code == 1
     assert ("error", "archive-unsafe") in found(result)
     assert reason in said(result)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"flags": 8, "behind": lambda part: part.descriptor},
+        {"flags": 8, "behind": lambda part: part.descriptor, "header": {"crc": 0, "packed": 0, "size": 0}},
+        {"extra": zip64},
+        {"extra": zip64, "header": {"packed": 0xFFFFFFFF, "size": 0xFFFFFFFF}},
+        {"method": zipfile.ZIP_STORED},
+        {"comment": b"of an entry"},
+    ],
+)
+def test_every_form_that_all_installers_read_alike_is_ok(tmp_path: Path, changes: dict[str, object]) -> None:
+    assert check(tmp_path, "x.whl", with_part(**changes)()).json["problems"] == []  # type: ignore[arg-type]
+
+
+def test_uv_takes_the_second_name_of_a_wheel_that_it_downloads(tmp_path: Path) -> None:
+    (tmp_path / "served").mkdir()
+    name = "kelp-1.2.0-py3-none-any.whl"
+    write(tmp_path / "served" / name, with_part(extra=second_name, row_extra=second_name)())
+    handler = functools.partial(QuietHandler, directory=tmp_path / "served")
+    environ = {**wheels.python_environ(tmp_path / "home", tmp_path / "cache"), "NO_PROXY": "*"}
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/{name}"
+        install = (need_python_tool("uv"), "pip", "install", "--no-config", "--no-deps", "--target", "site")
+        wheels.run((*install, f"kelp @ {url}"), tmp_path, environ)
+        server.shutdown()
+    assert os.listdir(tmp_path / "site/kelp/.agents/skills/kelp-forms") == ["OTHER.md"]
+    assert "has a second name" in said(Project(tmp_path).run("check", f"served/{name}", "--format", "json"))
 
 
 def test_of_many_bad_entries_the_first_are_named_and_the_others_counted(tmp_path: Path) -> None:
@@ -357,6 +448,15 @@ BROKEN: list[tuple[str, Callable[[], bytes], str]] = [
     ("x.whl", lambda: b"#!/bin/sh\n" + zipped(wheel_files(PYTHON)), "bytes stand before or behind it"),
     ("x.whl", lambda: zipped(wheel_files(PYTHON)) + b"more", "bytes stand before or behind it"),
     ("x.whl", lambda: zipped(wheel_files(PYTHON))[:-6] + b"\1" * 6, "bytes stand before or behind it"),
+    *(("x.whl", with_end(**{key: 1}), "its end is one of several") for key in ("disk", "first", "here")),
+    ("x.whl", with_end(here=4, all=4), "its directory has another number of entries"),
+    ("x.whl", with_part(last=(Part(b"x", b"", comment=LOCATOR),)), "one that only some readers look at"),
+    ("x.whl", with_part(extra=extra(9, b"") * 2), "an extra field that is there twice"),
+    ("x.whl", with_part(extra=extra(9, b"x")[:-1]), "an extra field that is there twice, or cut off"),
+    ("x.whl", with_part(more=b"#"), "more follows an entry's compressed bytes"),
+    ("x.whl", with_part(header={"packed": 9}, row={"packed": 9}), "the compressed bytes of an entry have no end"),
+    ("x.whl", with_part(header={"size": 3}, row={"size": 3}), "has other bytes than its size and its checksum say"),
+    ("x.whl", with_part(header={"size": 9999}, row={"size": 9999}), "has other bytes than its size"),
     ("x.tgz", lambda: tarball(NPM)[:-20], "it is broken, or cut off"),
     ("x.tgz", lambda: gzip.compress(packed({"package/a": "x" * 4096})[:2000]), "unexpected end of data"),
     (
@@ -445,7 +545,7 @@ def test_a_wrong_crc_is_an_error(tmp_path: Path) -> None:
     content[content.index(b"About kelp-forms")] ^= 1
     result = check(tmp_path, "x.whl", bytes(content))
     assert (result.code, found(result)) == (1, [("error", "archive-unreadable")])
-    assert "Bad CRC-32" in said(result)
+    assert "has other bytes than its size and its checksum say" in said(result)
 
 
 def test_a_gem_without_checksums_is_ok(tmp_path: Path) -> None:
