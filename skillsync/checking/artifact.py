@@ -34,12 +34,13 @@ from skillsync.errors import Code, Problem, UnreadableError
 from skillsync.filesystem import READ
 from skillsync.schema import MalformedError
 from skillsync.values import Value
-from skillsync.yaml_nodes import Mapping, Node, Scalar, YamlError, compose
+from skillsync.yaml_nodes import Mapping, Scalar, YamlError, compose
+from skillsync.yaml_nodes import Node as YamlNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from skillsync.checking.contents import Folder
+    from skillsync.checking.contents import Folder, Node
 
 GEM, WHEEL, SDIST, NPM = ".gem", ".whl", ".tar.gz", ".tgz"
 SUFFIXES = (GEM, WHEEL, SDIST, NPM)
@@ -47,6 +48,8 @@ SUFFIXES = (GEM, WHEEL, SDIST, NPM)
 _CHECKSUMS = ("SHA256", "SHA512")
 _MOST_TOLD = 5
 _UNLISTED = (".dist-info/RECORD", ".dist-info/RECORD.jws", ".dist-info/RECORD.p7s")
+# By their own names, whatever is laid out below the environment itself.
+_SITE = frozenset({"site-packages", "dist-packages"})
 _START = 264
 _MAGIC = ((0, b"PK", "a zip archive"), (0, b"\x1f\x8b", "a gzip stream"), (257, b"ustar", "a tar archive"))
 # Of a gem's metadata and checksums.
@@ -193,7 +196,7 @@ def _gem(opened: IO[bytes], size: int) -> _Read:
     """Read a gem: a tar archive of gzip streams."""
     outer, data = Gathered(size), Gathered(size)
     digests: dict[str, dict[str, str]] = {}
-    texts: dict[str, Node | None] = {}
+    texts: dict[str, YamlNode | None] = {}
     with tar_archive.readable():
         for member, content in tar_archive.members(opened, outer, is_gem=True):
             if content is None or member.name in digests:
@@ -229,7 +232,7 @@ def _gem(opened: IO[bytes], size: int) -> _Read:
     )
 
 
-def _yaml(unzipped: IO[bytes], gathered: Gathered, name: str) -> Node | None:
+def _yaml(unzipped: IO[bytes], gathered: Gathered, name: str) -> YamlNode | None:
     content = unzipped.read(_MOST_YAML + 1)
     gathered.spend(len(content))
     if len(content) > _MOST_YAML:
@@ -240,16 +243,16 @@ def _yaml(unzipped: IO[bytes], gathered: Gathered, name: str) -> Node | None:
         raise ArchiveError(f"its {name} is not YAML: {error.reason}") from None
 
 
-def _pairs(node: Node | None) -> dict[str, Node]:
+def _pairs(node: YamlNode | None) -> dict[str, YamlNode]:
     pairs = node.pairs if isinstance(node, Mapping) else []
     return {key.text: value for key, value in pairs if isinstance(key, Scalar)}
 
 
-def _text(node: Node | None) -> str:
+def _text(node: YamlNode | None) -> str:
     return node.text if isinstance(node, Scalar) else ""
 
 
-def _gem_mismatches(checksums: Node | None, digests: dict[str, dict[str, str]]) -> Iterator[str]:
+def _gem_mismatches(checksums: YamlNode | None, digests: dict[str, dict[str, str]]) -> Iterator[str]:
     """Yield the members whose checksum is another one."""
     for algorithm, rows in _pairs(checksums).items():
         for name, value in _pairs(rows).items():
@@ -284,11 +287,20 @@ def _wheel(opened: IO[bytes], size: int) -> _Read:
 
 def _lay_out(gathered: Gathered, data: str) -> None:
     """Put what is installed into site-packages from a wheel's data directory to where it will be."""
+    for name in [name for name in gathered.root if name.endswith(".data") and name != data]:
+        gathered.fault(name, "is what pip alone takes for the wheel's data directory")
     inner = gathered.root.get(data)
+    schemes = inner if isinstance(inner, dict) else {}
     for scheme in ("purelib", "platlib"):
-        part = inner.pop(scheme, None) if isinstance(inner, dict) else None
-        for path, node in leaves(part) if isinstance(part, dict) else ():
+        for path, node in _below(schemes.pop(scheme, None)):
             gathered.add(tuple(path.split("/")), node)
+    for path, _ in _below(schemes.get("data")):
+        if not _SITE.isdisjoint(path.lower().split("/")):
+            gathered.fault(f"{data}/data/{path}", "is put into site-packages by a way of its own")
+
+
+def _below(node: Node | None) -> Iterator[tuple[str, Node]]:
+    return leaves(node) if isinstance(node, dict) else iter(())
 
 
 def _distribution(gathered: Gathered, path: str) -> metadata.Identity:

@@ -755,8 +755,27 @@ def test_what_a_wheel_s_data_directory_puts_into_site_packages_is_looked_at_ther
     found = check(tmp_path, "x.whl", zipped(wheel_files({"kelp/__init__.py": "", **both})))
     assert (found.code, found.codes) == (1, ["archive-unsafe"])
     (tmp_path / "x.whl").unlink()
-    headers = {"kelp/__init__.py": "", place: skill("kelp-forms"), "kelp-1.2.0.data/headers/kelp.h": ""}
+    headers = {"kelp/__init__.py": "", place: skill("kelp-forms"), "kelp-1.2.0.data/data/share/kelp.h": ""}
     assert check(tmp_path, "x.whl", zipped(wheel_files(headers))).code == 0
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        # pip takes every directory of that ending for the wheel's own; uv doesn't.
+        ("evil-1.data/purelib/kelp/skills/evil/SKILL.md", "`evil-1.data` is what pip alone takes for"),
+        ("Kelp-1.2.0.data/purelib/kelp/skills/evil/SKILL.md", "`Kelp-1.2.0.data` is what pip alone takes for"),
+        # Both put it over the file that stands where skills are looked for.
+        *(
+            (f"kelp-1.2.0.data/data/{site}/kelp/.agents/skills/kelp-forms/SKILL.md", "is put into site-packages by")
+            for site in ("lib/python3.11/site-packages", "Lib/Site-Packages", "lib/python3/dist-packages")
+        ),
+    ],
+)
+def test_no_way_around_leads_into_site_packages(tmp_path: Path, place: str, reason: str) -> None:
+    result = check(tmp_path, "x.whl", zipped(wheel_files({**PYTHON, place: skill("kelp-forms")})))
+    assert (result.code, [one for one in result.codes if one != "skill-elsewhere"]) == (1, ["archive-unsafe"])
+    assert reason in said(result)
 
 
 def test_a_record_without_the_hash_that_is_compared_proves_nothing(tmp_path: Path) -> None:
