@@ -16,7 +16,7 @@ from skillsync.checking.contents import ArchiveError, Linked, Special, leads_out
 from skillsync.filesystem import CHUNK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from skillsync.checking.contents import Gathered
 
@@ -27,8 +27,13 @@ _MOST_HEADERS = 64 << 20
 _BROKEN = (tarfile.TarError, zlib.error, EOFError, ValueError, OverflowError, RecursionError)
 # Numbers that all readers read alike: others take signs, `0o` and `_` or leave off there.
 _PLAIN_NUMBER = re.compile(rb" *[0-7]*[ \0]*")
-# Within the value of an extended header's record, what readers that go by lines take for a record.
-_RECORD = re.compile(r"\n\d+ [^=\n]+=")
+# What stands before an entry's own header: records, long names of it and of what it links to.
+_LONG = frozenset({tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK})
+_EXTENSIONS = _LONG | {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE}
+_BEFORE = re.compile(rb"g?(x|L?K?|KL)")
+_LENGTH = re.compile(rb"([1-9][0-9]{0,8})[^0-9]")  # of a record
+_TOLD = frozenset({b"atime", b"comment", b"ctime", b"gid", b"gname", b"mtime", b"uid", b"uname"})
+_RECORDS = {tarfile.XHDTYPE: _TOLD | {b"path", b"linkpath", b"size"}, tarfile.XGLTYPE: _TOLD}
 _KINDS = {
     tarfile.LNKTYPE: "is a hard link",
     tarfile.CHRTYPE: "is a device",
@@ -46,7 +51,7 @@ class _Stream:
         self._at = 0
         self._headers = 0
         self.in_content = False
-        self.last = b""  # what was read as a header, at the end
+        self.blocks: list[bytes] = []  # headers, and what they hold, since the last content
 
     def tell(self) -> int:
         return self._at
@@ -62,7 +67,9 @@ class _Stream:
         self._at += len(found)
         if not self.in_content:
             self._gathered.spend(len(found))
-            self.last = found
+            # By one byte, tarfile sees whether the last content is all there.
+            if size != 1:
+                self.blocks.append(found)
         return found
 
     def seek(self, place: int) -> int:
@@ -128,28 +135,96 @@ def unzipped(source: IO[bytes]) -> IO[bytes]:
     return cast("IO[bytes]", _Unzipped(source))
 
 
-def _ambiguity(member: tarfile.TarInfo, header: bytes, *, is_gem: bool) -> str | None:
-    """Return why readers disagree about an entry: RubyGems reads plain ones alone, npm and uv differ."""
-    told, size = member.pax_headers, header[124:136]
-    texts = (header[:100], header[157:257])
-    is_plain = bool(_PLAIN_NUMBER.fullmatch(size))
-    real = int(size.strip(b" \0") or b"0", 8) if is_plain else -1
+def _number(field: bytes) -> int | None:
+    """Return a header's number, None for one that readers read differently."""
+    return int(field.strip(b" \0") or b"0", 8) if _PLAIN_NUMBER.fullmatch(field) else None
+
+
+def _headers(blocks: list[bytes]) -> list[tuple[bytes, bytes]]:
+    """Return the headers before an entry, each with what it holds, and at last the entry's own."""
+    found, at = [], 0
+    while blocks[at][156:157] in _EXTENSIONS:
+        found.append((blocks[at], blocks[at + 1]))
+        at += 2
+    return [*found, (blocks[at], b"")]
+
+
+def _header_fault(header: bytes, data: bytes) -> str | None:
+    """Return why readers disagree about a header, or what it holds."""
+    size, kind = _number(header[124:136]), header[156:157]
+    # Some have times behind a short prefix.
+    texts = [header[:100], header[157:257], header[345 : 500 if header[475] else 475]]
+    content = data[:size]
+    if kind in _LONG:
+        texts.append(content)
+    checksum = sum(header[:148]) + sum(b" " * 8) + sum(header[156:])
     faults = (
-        (member.issparse() or any(key.startswith("GNU.sparse.") for key in told), "is a sparse file"),
-        (any(_RECORD.search(f"{key}={value}") for key, value in told.items()), "has a record within a record"),
+        (_number(header[148:156]) != checksum, "has a checksum that only some readers take for one"),
+        (size is None, "has a size that readers read differently"),
         (any(text.partition(b"\0")[2].strip(b"\0") for text in texts), "has more behind the end of its name"),
-        (not is_plain or ("size" in told and member.size != real), "has a size that readers read differently"),
-        (not member.isreg() and real > 0, "has content, and is no file"),
-        (member.isreg() and member.name.endswith("/"), "is a file with a directory's name"),
         (
-            header[257:263] != b"ustar\0" and header[345:346] != b"\0",
+            header[257:265] != b"ustar\x0000" and header[345:346] != b"\0",
             "has a name that readers put together differently",
         ),
-        (is_gem and member.offset_data - member.offset > tarfile.BLOCKSIZE, "has a header that RubyGems doesn't read"),
-        (is_gem and member.isreg() and member.type != tarfile.REGTYPE, "is of a kind that RubyGems leaves out"),
-        (is_gem and member.name.endswith(" "), "has a name with a blank at its end, which RubyGems takes off"),
+        (
+            (kind in _RECORDS and not _are_plain(content, _RECORDS[kind])) or data[len(content) :].strip(b"\0"),
+            "has records before it that readers read differently",
+        ),
     )
     return next((reason for is_so, reason in faults if is_so), None)
+
+
+def _are_plain(content: bytes, known: Container[bytes]) -> bool:
+    """Whether all readers find the same records: some go by lengths, and some by lines; some take the first of two."""
+    by_length, at = [], 0
+    while at < len(content):
+        found = _LENGTH.match(content, at)
+        if found is None or content[found.end() - 1 : found.end()] != b" ":
+            return False
+        end = at + int(found[1])
+        if end <= found.end() or content[end - 1 : end] != b"\n":
+            return False
+        by_length.append(content[found.end() : end - 1])
+        at = end
+    lines = [(line, _LENGTH.match(line)) for line in content.split(b"\n")]
+    by_line = [line[found.end() :] for line, found in lines if found and int(found[1]) == len(line) + 1]
+    # What has a dot in its name is some program's own, of which no installer knows any but GNU's sparse files.
+    kept, others = ([one for one in each if b"." not in one.partition(b"=")[0]] for each in (by_length, by_line))
+    keys = [one.partition(b"=")[0] for one in kept]
+    return kept == others and len({*keys}) == len(keys) and all(key in known for key in keys) and _is_utf8(kept)
+
+
+def _is_utf8(texts: Iterable[bytes]) -> bool:
+    try:
+        b"".join(texts).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _ambiguity(member: tarfile.TarInfo, headers: list[tuple[bytes, bytes]], *, is_gem: bool) -> str | None:
+    """Return why readers disagree about an entry: RubyGems reads plain ones alone, npm, pnpm and uv differ."""
+    told, (header, _) = member.pax_headers, headers[-1]
+    real, kind = _number(header[124:136]), header[156:157]
+    before = b"".join(one[156:157] for one, _ in headers[:-1])
+    names = (member.name, told.get("path", ""))
+    known = {tarfile.REGTYPE} if is_gem else {tarfile.REGTYPE, tarfile.AREGTYPE}
+    faults = (
+        (member.issparse() or any(key.startswith("GNU.sparse.") for key in told), "is a sparse file"),
+        *((reason, reason) for reason in (_header_fault(*one) for one in headers)),
+        ("size" in told and member.size != real, "has a size that readers read differently"),
+        (not member.isreg() and real, "has content, and is no file"),
+        (
+            (member.isreg() and any(name.endswith("/") for name in names)) or (before and kind != member.type),
+            "is a file with a directory's name",
+        ),
+        (is_gem and before, "has a header that RubyGems doesn't read"),
+        (not _BEFORE.fullmatch(before), "has several headers before its own, and readers go by different ones"),
+        (member.isreg() and kind not in known, "is of a kind that some installers leave out"),
+        (is_gem and member.name.endswith(" "), "has a name with a blank at its end, which RubyGems takes off"),
+        (not is_gem and member.name.startswith("./"), "begins with `.`, which installers take off as the directory"),
+    )
+    return next((reason for is_so, reason in faults if is_so and reason), None)
 
 
 def members(
@@ -164,8 +239,9 @@ def members(
     while (member := archive.next()) is not None:
         archive.members = []  # type: ignore[attr-defined]  # it would keep all of them
         gathered.count()
-        if reason := _ambiguity(member, stream.last, is_gem=is_gem):
+        if reason := _ambiguity(member, _headers(stream.blocks), is_gem=is_gem):
             gathered.fault(member.name, reason)
+        stream.blocks.clear()
         stream.in_content = True
         if member.isreg() and not member.issparse():
             yield member, cast("IO[bytes]", archive.extractfile(member))
@@ -173,7 +249,7 @@ def members(
             yield member, None
         stream.in_content = False
     # tarfile takes any broken header but the first for the end.
-    if stream.last.strip(b"\0"):
+    if any(block.strip(b"\0") for block in stream.blocks):
         raise ArchiveError("it is broken, or cut off: what follows its last entry is no header")
     if stream.rest():
         gathered.fault("", "goes on behind its end, where only some readers look")

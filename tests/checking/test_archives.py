@@ -179,19 +179,54 @@ def npm_header(name: str, **more: object) -> Callable[[], bytes]:
     return lambda: tarball(NPM, (entry(f"package/{name}", tarfile.REGTYPE, **more), b""))
 
 
-def patched(at: int, raw: bytes, *, name: bytes = b"", size: bytes = b"", prefix: bytes = b"") -> Callable[[], bytes]:
-    """Return an npm package whose last header has other bytes, and a checksum that is right."""
+def summed(header: bytearray) -> bytes:
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header)
+
+
+def patched(changes: Mapping[int, bytes], checksum: bytes = b"") -> Callable[[], bytes]:
+    """Return an npm package whose last header has other bytes, and a checksum that is right if it isn't given."""
 
     def made() -> bytes:
         header = bytearray(entry("package/z").tobuf(tarfile.USTAR_FORMAT))
-        for place, text in ((at, raw), (8, name), (124, size), (345, prefix)):
+        for place, text in changes.items():
             header[place : place + len(text)] = text
-        header[148:156] = b" " * 8
-        header[148:156] = b"%06o\0 " % sum(header)
-        start = packed({f"package/{path}": text for path, text in NPM.items()}).rstrip(b"\0")
-        return gzip.compress(start + bytes(-len(start) % 512) + bytes(header) + bytes(1024))
+        whole = summed(header)
+        return gzip.compress(start_of_npm() + whole[:148] + (checksum or whole[148:156]) + whole[156:] + bytes(1024))
 
     return made
+
+
+def start_of_npm() -> bytes:
+    start = packed({f"package/{path}": text for path, text in NPM.items()}).rstrip(b"\0")
+    return start + bytes(-len(start) % 512)
+
+
+def preceded(
+    *before: tuple[bytes, bytes], name: str = "package/z", kind: bytes = tarfile.REGTYPE, padding: bytes = b""
+) -> Callable[[], bytes]:
+    """Return an npm package with headers before the last entry's: each with its kind, and what it holds."""
+
+    def made() -> bytes:
+        content = start_of_npm()
+        for each, data in before:
+            content += entry("x", each, size=len(data)).tobuf(tarfile.USTAR_FORMAT)
+            content += data + padding + bytes(-len(data + padding) % 512)
+        header = bytearray(entry(name).tobuf(tarfile.USTAR_FORMAT))
+        header[156:157] = kind
+        return gzip.compress(content + summed(header) + bytes(1024))
+
+    return made
+
+
+def records(*told: bytes) -> bytes:
+    return b"".join(b"%d %s\n" % (len(one) + 4, one) for one in told)
+
+
+X, G, L, K = tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK
+DIFFERENT = "has records before it that readers read differently"
+SEVERAL = "has several headers before its own"
 
 
 def zip_entry(name: str, content: bytes = b"x", mode: int = 0o100644, **more: object) -> Callable[[], bytes]:
@@ -302,15 +337,42 @@ HOSTILE: list[tuple[str, Callable[[], bytes], str]] = [
     ("x.gem", header("a", b"Z"), "`a` is of an unknown kind"),
     ("x.gem", header("a", tarfile.REGTYPE, pax_headers={"GNU.sparse.major": "0", "GNU.sparse.map": "0,0"}), "sparse"),
     ("x.gem", header("a", pax_headers={"path": "b"}), "has a header that RubyGems doesn't read"),
-    ("x.gem", header("a", tarfile.AREGTYPE), "is of a kind that RubyGems leaves out"),
+    ("x.gem", header("a", tarfile.AREGTYPE), "is of a kind that some installers leave out"),
     ("x.gem", header("skills/kelp-forms/SKILL.md "), "which RubyGems takes off"),
-    ("x.tgz", npm_header("a", pax_headers={"comment": "z\n10 path=b"}), "has a record within a record"),
+    ("x.tgz", npm_header("a", pax_headers={"comment": "z\n10 path=b"}), "has records before it that readers read"),
     ("x.tgz", npm_header("a", pax_headers={"GNU.sparse.name": "package/b"}), "is a sparse file"),
+    *(
+        ("x.tgz", preceded((X, data)), DIFFERENT)
+        for data in (
+            records(b"path=package/a", b"path=package/b"),
+            records(b"type=SymbolicLink"),
+            records(b"path=package/caf\xe9"),
+        )
+    ),
+    ("x.tgz", preceded((X, records(b"mtime=12345")), padding=records(b"path=package/a")), DIFFERENT),
+    ("x.tgz", preceded((G, records(b"path=package/a"))), DIFFERENT),
+    ("x.tgz", preceded((L, b"package/a\0more\0")), "has more behind the end of its name"),
+    ("x.tgz", preceded((L, b"package/a\0"), (L, b"package/b\0")), SEVERAL),
+    ("x.tgz", preceded((L, b"package/a\0"), (X, records(b"path=package/b"))), SEVERAL),
+    ("x.tgz", preceded((tarfile.SOLARIS_XHDTYPE, records(b"path=package/b"))), SEVERAL),
+    ("x.tgz", preceded((X, records(b"path=package/b/"))), "is a file with a directory's name"),
+    (
+        "x.tgz",
+        preceded((L, b"package/a\0"), name="package/z/", kind=tarfile.AREGTYPE),
+        "is a file with a directory's name",
+    ),
+    ("x.tgz", preceded(kind=tarfile.CONTTYPE), "is of a kind that some installers leave out"),
+    ("x.tgz", preceded(name="./package/z"), "begins with `.`"),
     ("x.tgz", npm_header("a/"), "is a file with a directory's name"),
-    ("x.tgz", patched(100, b"", name=b"a\0\nb"), "has more behind the end of its name"),
-    ("x.tgz", patched(124, b"0o0000000000"), "has a size that readers read differently"),
-    ("x.tgz", patched(156, b"5", size=b"00000000001\0"), "has content, and is no file"),
-    ("x.tgz", patched(257, b"ustar  \0", prefix=b"b"), "has a name that readers put together differently"),
+    ("x.tgz", patched({8: b"a\0\nb"}), "has more behind the end of its name"),
+    ("x.tgz", patched({124: b"0o0000000000"}), "has a size that readers read differently"),
+    ("x.tgz", patched({124: b"00000000001\0", 156: b"5"}), "has content, and is no file"),
+    ("x.tgz", patched({257: b"ustar\x0099", 345: b"b"}), "has a name that readers put together differently"),
+    ("x.tgz", patched({345: b"package\0\n", 475: b"\1"}), "has more behind the end of its name"),
+    # The sum of the bytes as numbers with a sign, which the standard library takes too, and npm passes over.
+    ("x.tgz", patched({265: b"\xff"}, b"007521\0 "), "has a checksum that only some readers take"),
+    ("x.tgz", patched({}, b"0o7522\0 "), "has a checksum that only some readers take"),
+    ("x.tgz", patched({257: b"ustar  \0", 345: b"b"}), "has a name that readers put together differently"),
     ("x.gem", lambda: gem(packed(GOOD) + packed({"more": ""})), "it goes on behind its end"),
     (
         "x.gem",
@@ -387,6 +449,33 @@ def test_uv_takes_the_second_name_of_a_wheel_that_it_downloads(tmp_path: Path) -
         server.shutdown()
     assert os.listdir(tmp_path / "site/kelp/.agents/skills/kelp-forms") == ["OTHER.md"]
     assert "has a second name" in said(Project(tmp_path).run("check", f"served/{name}", "--format", "json"))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        preceded((X, records(b"path=package/b", b"mtime=12345"))),
+        preceded((X, records(b"SCHILY.xattr.user.x=\n\xff\n"))),
+        preceded((G, records(b"comment=12345")), (X, records(b"path=package/b"))),
+        preceded((K, b"x\0"), (L, b"package/b\0")),
+        preceded((L, b"package/b")),
+        preceded(kind=tarfile.AREGTYPE),
+        patched({476: b"15301700473\0" * 2}),  # times behind a prefix
+        patched({257: b"ustar  \0"}),
+        patched({265: b"\xff"}),
+    ],
+)
+def test_every_header_that_all_installers_read_alike_is_ok(tmp_path: Path, make: Callable[[], bytes]) -> None:
+    assert check(tmp_path, "x.tgz", make()).json["problems"] == []
+
+
+@pytest.mark.parametrize(
+    "data", [b"13 mtime=1234\n", b"0 mtime=12345\n", b"12xmtime=123\n", b"mtime=12345\n", b"2 \n", b"99 mtime=1\n"]
+)
+def test_records_that_are_none_are_an_error(tmp_path: Path, data: bytes) -> None:
+    """Some versions of the standard library refuse them, and some pass over them."""
+    result = check(tmp_path, "x.tgz", preceded((X, data))())
+    assert (result.code, {*result.codes} - {"archive-unsafe", "archive-unreadable"}) == (1, set())
 
 
 def test_of_many_bad_entries_the_first_are_named_and_the_others_counted(tmp_path: Path) -> None:
