@@ -22,6 +22,7 @@ from skillsync.checking.contents import (
     leaves,
     look_in,
     shipped,
+    twins,
 )
 from skillsync.checking.offer import Offer, problem
 from skillsync.checking.tree import USUAL, Paths
@@ -54,6 +55,7 @@ _START = 264
 _MAGIC = ((0, b"PK", "a zip archive"), (0, b"\x1f\x8b", "a gzip stream"), (257, b"ustar", "a tar archive"))
 # Of a gem's metadata and checksums.
 _MOST_YAML = 16 << 20
+_MEMBERS = frozenset({"data.tar.gz", "metadata.gz", "checksums.yaml.gz"})
 
 
 class _Read(Value):
@@ -154,12 +156,12 @@ def _offer(source: str, root: str, found: _Read) -> Offer:
         ecosystem=found.ecosystem, name=found.name, version=found.version, root=root, places=places, source=source
     )
     provider = look_in(found.root, package, places)
-    problems = [*_unsafe(package, found.faults)]
+    skills = [skill.path for skill in provider.skills]
+    problems = [*_unsafe(package, (*found.faults, *twins(found.root, (*places, *skills))))]
     if found.mismatches:
         more = f", and {len(found.mismatches) - _MOST_TOLD} more" if len(found.mismatches) > _MOST_TOLD else ""
         text = f"has other checksums than its files: {', '.join(found.mismatches[:_MOST_TOLD])}{more}"
         problems.append(problem(package, Code.CHECKSUM_MISMATCH, found.about, text, hint="build it again"))
-    skills = [skill.path for skill in provider.skills]
     return Offer(
         package=package,
         is_artifact=True,
@@ -199,8 +201,8 @@ def _gem(opened: IO[bytes], size: int) -> _Read:
     texts: dict[str, YamlNode | None] = {}
     with tar_archive.readable():
         for member, content in tar_archive.members(opened, outer, is_gem=True):
-            if content is None or member.name in digests:
-                outer.fault(member.name, "is no file, or there twice, in a gem")
+            if content is None or member.name in digests or member.name.removesuffix(".sig") not in _MEMBERS:
+                outer.fault(member.name, "is no file, or there twice, or nothing that a gem has")
                 continue
             hashed = _Hashed(content)
             unzipped = tar_archive.unzipped(cast("IO[bytes]", hashed))
@@ -244,8 +246,10 @@ def _yaml(unzipped: IO[bytes], gathered: Gathered, name: str) -> YamlNode | None
 
 
 def _pairs(node: YamlNode | None) -> dict[str, YamlNode]:
+    """Return what is in a mapping: nothing if it takes in another one, which RubyGems does and no gem needs."""
     pairs = node.pairs if isinstance(node, Mapping) else []
-    return {key.text: value for key, value in pairs if isinstance(key, Scalar)}
+    found = {key.text: value for key, value in pairs if isinstance(key, Scalar)}
+    return {} if "<<" in found else found
 
 
 def _text(node: YamlNode | None) -> str:
@@ -364,5 +368,14 @@ def _tarball(opened: IO[bytes], size: int, *, is_npm: bool = False) -> _Read:
         one = package_json.identity(package_json.load(_content(gathered, about)))
     except (MalformedError, ValueError) as error:
         raise _UnknownError(f"{about}: {error}", gathered) from None
-    links = tuple((path, "is a link, which npm leaves out") for path, node in leaves(inner) if isinstance(node, Linked))
-    return _Read(ecosystem="npm", name=one.name, version=one.version, about=about, root=inner, faults=(*faults, *links))
+    faults += tuple(_npm_faults(inner))
+    return _Read(ecosystem="npm", name=one.name, version=one.version, about=about, root=inner, faults=faults)
+
+
+def _npm_faults(root: Folder) -> Iterator[tuple[str, str]]:
+    """Yield what npm doesn't install as it is."""
+    for path, node in leaves(root):
+        if isinstance(node, Linked):
+            yield path, "is a link, which npm leaves out"
+        elif path.endswith("/.gitignore") and path.startswith(USUAL["npm"]):
+            yield path, "is installed by npm as .npmignore, and by others as it is"

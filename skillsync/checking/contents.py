@@ -15,14 +15,15 @@ from skillsync.discovery.provider import FoundSkill, Ignored, Provider, child_of
 from skillsync.discovery.skill import READ_SIZE
 from skillsync.errors import Code, Problem, Severity, UnreadableError
 from skillsync.filesystem import Kind, shown
-from skillsync.hashing import SCHEME, SKILL_FILE, File
+from skillsync.hashing import SCHEME, SKILL_FILE, File, parents
 from skillsync.hidden import LIMIT, Finding, Large, look
+from skillsync.schema import folded
 from skillsync.snapshot import Enough, Facts, Walk
 from skillsync.values import Value
 
 if TYPE_CHECKING:
     import hashlib
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from skillsync.discovery.environment import Package
     from skillsync.snapshot import Snapshot
@@ -230,6 +231,31 @@ def find(folder: Folder, path: str) -> Node | None:
         if isinstance(node, Linked):
             raise UnreadableError(f"`{shown(part)}` is a symbolic link")
     return node
+
+
+def directory_in(folder: Folder, parts: Iterable[str]) -> Folder | None:
+    """Return the directory at a path, None where anything else is, or nothing."""
+    for part in parts:
+        inner = folder.get(part)
+        if not isinstance(inner, dict):
+            return None
+        folder = inner
+    return folder
+
+
+def twins(folder: Folder, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield what some disks put together with a directory on the way to the paths, or at their end."""
+    ways: dict[str, dict[str, str]] = {}
+    for path in paths:
+        for part in (path, *parents(path)):
+            above, _, name = part.rpartition("/")
+            ways.setdefault(above, {})[folded(name)] = name
+    for above, names in ways.items():
+        for name in directory_in(folder, above.split("/") if above else ()) or ():
+            twin = names.get(folded(name), name)
+            if twin != name:
+                path = f"{above}/{name}" if above else name
+                yield shown(path), f"has the same name as `{twin}` where case and accents' forms don't count"
 
 
 # Which skills there are: provider.look over an archive

@@ -12,7 +12,7 @@ import zlib
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from skillsync.checking.contents import ArchiveError, Linked, Special, leads_out
+from skillsync.checking.contents import ArchiveError, Linked, Special, directory_in, leads_out
 from skillsync.filesystem import CHUNK
 
 if TYPE_CHECKING:
@@ -272,6 +272,8 @@ def _gather(source: IO[bytes], gathered: Gathered, *, is_gem: bool) -> None:
             executable = bool(member.mode & 0o100)
             gathered.add(parts, gathered.file(path, chunks, size=member.size, executable=executable))
         elif member.isdir():
+            if is_gem and directory_in(gathered.root, parts):
+                gathered.fault(path, "is a directory that follows what is in it, which RubyGems takes away")
             gathered.add(parts, {})
         elif member.issym():
             if leads_out(path, member.linkname):

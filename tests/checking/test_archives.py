@@ -377,8 +377,20 @@ HOSTILE: list[tuple[str, Callable[[], bytes], str]] = [
     (
         "x.gem",
         lambda: gem(packed(GOOD), (entry("x", tarfile.DIRTYPE), b"")),
-        "`x` is no file, or there twice, in a gem",
+        "`x` is no file, or there twice, or nothing that a gem has",
     ),
+    *(
+        ("x.gem", lambda name=name: gem(packed(GOOD), change=lambda of: of.update({name: b""})), f"`{name}` is no file")
+        for name in ("metadata", "data.tar", "./data.tar.gz", "checksums.yaml", "x/metadata.gz")
+    ),
+    ("x.gem", header("skills", tarfile.DIRTYPE), "`skills` is a directory that follows what is in it"),
+    ("x.gem", header("./", tarfile.DIRTYPE), "it is a directory that follows what is in it"),
+    ("x.gem", header("Skills/x"), "`Skills` has the same name as `skills` where case"),
+    ("x.gem", header("skills/Kelp-Forms/x"), "`skills/Kelp-Forms` has the same name as `kelp-forms`"),
+    ("x.tgz", npm_header(".Agents/x"), "`.Agents` has the same name as `.agents`"),
+    ("x.tgz", npm_header(".agents/\u017fkills/x"), "has the same name as `skills`"),
+    ("x.whl", zip_entry("kelp/.agents/Skills/x"), "`kelp/.agents/Skills` has the same name as `skills`"),
+    ("x.tgz", npm_header("skills/kelp-forms/.gitignore"), "is installed by npm as .npmignore"),
     ("x.whl", zip_entry("../b"), "leads out of the archive"),
     ("x.whl", zip_entry("kelp/__init__.py"), "is there twice"),
     ("x.whl", zip_entry("a", b"/etc/passwd", 0o120777), "`a` is a link that leads out of the archive"),
@@ -515,6 +527,7 @@ BROKEN: list[tuple[str, Callable[[], bytes], str]] = [
     ("x.gem", lambda: packed(GOOD), "it has no data.tar.gz and metadata.gz"),
     ("x.gem", lambda: gem(packed(GOOD), change=without("metadata.gz")), "it has no data.tar.gz and metadata.gz"),
     ("x.gem", lambda: gem(packed(GOOD), name="../x"), "its metadata names no gem"),
+    ("x.gem", lambda: gem(packed(GOOD), change=with_metadata("<<: {name: x}\nname: y")), "its metadata names no gem"),
     ("x.gem", lambda: gem(packed(GOOD), version="one"), "is not a RubyGems version"),
     ("x.gem", lambda: gem(packed(GOOD), change=with_metadata("a: b: c")), "its metadata.gz is not YAML"),
     ("x.gem", lambda: gem(packed(GOOD), change=with_metadata("[]")), "its metadata names no gem"),
@@ -635,6 +648,15 @@ def test_a_wrong_crc_is_an_error(tmp_path: Path) -> None:
     result = check(tmp_path, "x.whl", bytes(content))
     assert (result.code, found(result)) == (1, [("error", "archive-unreadable")])
     assert "has other bytes than its size and its checksum say" in said(result)
+
+
+def test_a_signed_gem_is_ok(tmp_path: Path) -> None:
+    signed = dict.fromkeys(("metadata.gz.sig", "data.tar.gz.sig", "checksums.yaml.gz.sig"), b"x")
+    assert check(tmp_path, "x.gem", gem(packed(GOOD), change=lambda members: members.update(signed))).code == 0
+
+
+def test_what_npm_renames_elsewhere_is_no_matter(tmp_path: Path) -> None:
+    assert check(tmp_path, "x.tgz", tarball({**NPM, "lib/.gitignore": "", ".gitignore": ""})).code == 0
 
 
 def test_a_gem_without_checksums_is_ok(tmp_path: Path) -> None:
@@ -827,8 +849,9 @@ def test_a_wheel_is_the_same_as_the_directory_that_it_is_made_of(tmp_path: Path)
 
 def test_directories_of_an_archive_are_none_of_its_content(tmp_path: Path) -> None:
     tops = [(entry(name, tarfile.DIRTYPE), b"") for name in (".", "./", "./skills/", "skills", "skills/kelp-empty")]
-    result = check(tmp_path, "x.gem", gem(packed({f"./{path}": text for path, text in GOOD.items()}, *tops)))
-    assert (result.code, found(result)) == (0, [("note", "no-skill-file")])
+    files = [(entry(f"./{path}", size=len(text), mode=0o755), str(text).encode()) for path, text in GOOD.items()]
+    result = check(tmp_path, "x.gem", gem(packed({}, *tops, *files)))
+    assert (result.code, found(result)) == (0, [("warning", "not-executable"), ("note", "no-skill-file")])
     (tmp_path / "x.gem").unlink()
     directory = zipfile.ZipInfo("kelp/empty/")
     assert check(tmp_path, "x.whl", zipped(wheel_files(PYTHON), (directory, b""))).code == 0
