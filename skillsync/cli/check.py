@@ -16,7 +16,8 @@ from skillsync.checking.artifact import SUFFIXES, read_artifact, suffix
 from skillsync.checking.offer import joined, problem
 from skillsync.checking.repair import Repaired, repair
 from skillsync.checking.tree import NoPackageError, read_tree
-from skillsync.errors import Code, ExitCode, Problem, Severity, SkillsyncError
+from skillsync.errors import Code, ExitCode, Problem, Severity, SkillsyncError, UnreadableError
+from skillsync.filesystem import is_directory
 from skillsync.hashing import File
 from skillsync.rendering import report
 from skillsync.rendering.report import Examination, Report
@@ -134,16 +135,18 @@ def _read(path: str) -> list[Offer]:
         f"name an artifact ({', '.join(f'*{one}' for one in SUFFIXES)}), or a source tree with a *.gemspec, "
         "pyproject.toml, setup.cfg, setup.py or package.json"
     )
-    if os.path.isfile(path) and suffix(path):
-        return [read_artifact(path, path)]
-    if not os.path.isdir(path):
-        reason = "is no artifact" if os.path.lexists(path) else "is not there"
-        raise SkillsyncError(Problem(code=Code.USAGE, message=f"{path} {reason}", hint=hint))
     try:
-        return read_tree(path)
+        if is_directory(path):
+            return read_tree(path)
+    except UnreadableError as error:
+        raise UnreadableError(f"{path}: {error}") from None
     except NoPackageError:
         message = f"{path} is the source tree of no package"
         raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint=hint)) from None
+    if os.path.isfile(path) and suffix(path):
+        return [read_artifact(path, path)]
+    reason = "is no artifact" if os.path.lexists(path) else "is not there"
+    raise SkillsyncError(Problem(code=Code.USAGE, message=f"{path} {reason}", hint=hint))
 
 
 class _Checked:

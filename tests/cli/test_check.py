@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import artifacts
+import machine
 import pytest
 from projects import Project, skill
 from schemas import faults
@@ -337,8 +338,29 @@ def test_what_is_no_tree_is_wrong_usage(tmp_path: Path, path: str) -> None:
 
 
 def test_what_the_system_refuses_is_its_error(tmp_path: Path) -> None:
-    project = make(tmp_path / "kelp", {**GOOD, "package.json/x": ""})
-    assert (project.run("check", ".").code, project.run("check", ".", "--format", "json").codes) == (4, ["io"])
+    project = make(tmp_path / "all", {**GOOD, "kelp/package.json/x": ""})
+    result = project.run("check", ".", "kelp", "--format", "json")
+    assert (project.run("check", "kelp").code, result.code, result.codes) == (4, 4, ["io"])
+    assert result.json["problems"][0]["message"] == "kelp: package.json can't be read: it is a directory"
+
+
+@pytest.mark.parametrize(
+    ("closed", "path", "said"),
+    [
+        ("kelp", "kelp", "kelp: permission denied"),
+        ("kelp/kelp.gemspec", "kelp", "kelp: kelp.gemspec can't be read: permission denied"),
+        ("kelp", "kelp/pkg", "kelp/pkg: permission denied"),
+        ("kelp", "kelp/kelp.gem", "kelp/kelp.gem: permission denied"),
+    ],
+)
+def test_what_may_not_be_looked_at_is_named_and_not_taken_for_absent(closed: str, path: str, said: str) -> None:
+    with machine.public_directory() as root:
+        project = make(root / "all", {f"kelp/{path}": text for path, text in GOOD.items()})
+        machine.hand_over(root)
+        (project.root / closed).chmod(0)
+        result = machine.as_user(project, "check", path)
+        assert (result.code, result.err.splitlines()[0]) == (4, f"error[io]: {said}")
+        (project.root / closed).chmod(0o755)
 
 
 def test_of_more_files_than_are_looked_at_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
