@@ -7,7 +7,7 @@ but what --fix mends; says how much it looked at; nothing checked is never ok.
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -18,16 +18,19 @@ from skillsync.checking.repair import Repaired, repair
 from skillsync.checking.tree import NoPackageError, read_tree
 from skillsync.errors import Code, ExitCode, Problem, Severity, SkillsyncError, UnreadableError
 from skillsync.filesystem import is_directory
-from skillsync.hashing import File
+from skillsync.hashing import File, parents
 from skillsync.rendering import report
 from skillsync.rendering.report import Examination, Report
 from skillsync.reviewing.difference import FileDifference, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from skillsync.checking.offer import Offer, Shipped
     from skillsync.commands.project import Project
+
+    _Places: TypeAlias = Mapping[tuple[str | None, str], list[Problem]]
 
 _MOST_LINES = 40  # of what a build that failed has printed
 
@@ -45,11 +48,11 @@ def run(project: Project, paths: Sequence[str], *, build: bool, fix: bool) -> Re
     found += built
     problems = [*refused, *_problems(found), *failed]
     offers = [offer for offer in found if offer.is_read]
-    checked = _Checked(offers)
+    checked, places = _Checked(offers), _by_place(problems)
     is_ok = bool(checked.skills) and not any(one.is_error for one in problems)
     summary = _summary(checked, problems, is_ok=is_ok)
     lines = [line for one in repaired for line in _diff(one)]
-    lines += [line for offer in offers for line in _lines(offer, problems)]
+    lines += [line for offer in offers for line in _lines(offer, places)]
     return Report(
         lines=[*lines, summary] if is_ok else lines,
         palette=report.DIFF if repaired else {},
@@ -58,7 +61,7 @@ def run(project: Project, paths: Sequence[str], *, build: bool, fix: bool) -> Re
         data={
             "ok": is_ok,
             "checked": checked.json,
-            "packages": [_json(offer, problems) for offer in offers],
+            "packages": [_json(offer, places) for offer in offers],
             "fixed": [{"source": one.source, "path": one.path, "what": list(one.what)} for one in repaired],
         },
         examination=Examination(
@@ -178,23 +181,27 @@ def _summary(checked: _Checked, problems: Iterable[Problem], *, is_ok: bool) -> 
     return f"{'ok' if is_ok else 'failed'}: checked {checked.text}{'; ' if said else ''}{said}"
 
 
-def _of(problems: Iterable[Problem], offer: Offer, skill: Shipped) -> list[Problem]:
+def _by_place(problems: Iterable[Problem]) -> _Places:
+    """Return problems by each place that they are in: a package's root, and a path below it."""
+    found: defaultdict[tuple[str | None, str], list[Problem]] = defaultdict(list)
+    for one in problems:
+        for place in (*parents(one.path), one.path) if one.path else ():
+            found[one.root, place].append(one)
+    return found
+
+
+def _of(places: _Places, offer: Offer, skill: Shipped) -> list[Problem]:
     """Return what is wrong with one skill of one offer."""
-    prefix = skill.found.path
-    return [
-        one
-        for one in problems
-        if one.root == offer.package.root and one.path and (one.path == prefix or one.path.startswith(f"{prefix}/"))
-    ]
+    return places.get((offer.package.root, skill.found.path), [])
 
 
-def _lines(offer: Offer, problems: Sequence[Problem]) -> Iterator[str]:
+def _lines(offer: Offer, places: _Places) -> Iterator[str]:
     """Yield what was looked at: the package, and a line for each of its skills."""
     package = offer.package
     said = f"{package.key} {package.version}".rstrip()
     yield report.printable(f"read {said}: {package.source} ({report.counted(len(offer.skills), 'skill')})")
     for skill in offer.skills:
-        counts = Counter(one.severity for one in _of(problems, offer, skill))
+        counts = Counter(one.severity for one in _of(places, offer, skill))
         known = [report.counted(_files(skill), "file")]
         known += [report.counted(counts[one], one.value) for one in Severity if counts[one]]
         word = "failed" if counts[Severity.ERROR] else "ok"
@@ -207,7 +214,7 @@ def _details(offers: Iterable[Offer]) -> Iterator[str]:
             yield report.printable(f"ignored: {joined(offer.package.source, ignored.path)}: {ignored.reason}")
 
 
-def _json(offer: Offer, problems: Sequence[Problem]) -> report.Json:
+def _json(offer: Offer, places: _Places) -> report.Json:
     package = offer.package
     return {
         "source": package.source,
@@ -221,7 +228,7 @@ def _json(offer: Offer, problems: Sequence[Problem]) -> report.Json:
                 "path": skill.found.path,
                 "hash": skill.snapshot.hash if skill.snapshot else None,
                 "files": _files(skill),
-                "ok": not any(one.is_error for one in _of(problems, offer, skill)),
+                "ok": not any(one.is_error for one in _of(places, offer, skill)),
             }
             for skill in offer.skills
         ],

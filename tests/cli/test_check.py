@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -361,6 +362,32 @@ def test_what_may_not_be_looked_at_is_named_and_not_taken_for_absent(closed: str
         result = machine.as_user(project, "check", path)
         assert (result.code, result.err.splitlines()[0]) == (4, f"error[io]: {said}")
         (project.root / closed).chmod(0o755)
+
+
+def calls(project: Project, *arguments: str) -> int:
+    """Return how many functions are called by a run."""
+    count = 0
+
+    def counted(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in {"call", "c_call"}
+
+    sys.setprofile(counted)
+    try:
+        project.run(*arguments)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_what_a_skill_costs_does_not_grow_with_their_number(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    for number in (200, 800):
+        skills = {f"skills/kelp-{one}/SKILL.md": "---\nname: x\ndescription: y\n---\n" for one in range(number)}
+        files = {"package.json": PACKAGE, **skills}
+        artifacts.write(project.root / f"{number}.tgz", artifacts.tarball(files))
+    project.run("check", "200.tgz")  # loads what is loaded once
+    assert calls(project, "check", "800.tgz") < 4.2 * calls(project, "check", "200.tgz")
 
 
 def test_of_more_files_than_are_looked_at_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
