@@ -56,7 +56,7 @@ class Finding(Value):
     @property
     def place(self) -> str:
         """Where it is, with the line if there is one."""
-        return placed(self.path, self.line, self.column)
+        return printable(placed(self.path, self.line, self.column))
 
 
 def findings(report: Report, prefix: str) -> Iterator[Finding]:

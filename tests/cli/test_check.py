@@ -364,6 +364,22 @@ def test_what_may_not_be_looked_at_is_named_and_not_taken_for_absent(closed: str
         (project.root / closed).chmod(0o755)
 
 
+@pytest.mark.parametrize("form", ["text", "json", "github", "sarif", "junit"])
+def test_no_path_brings_a_line_of_its_own_or_what_a_terminal_obeys(tmp_path: Path, form: str) -> None:
+    bad = "a\n::error::b\x1b[31m\x9b\u202e"
+    skill_in_it = f"skills/{bad}/SKILL.md"
+    files = {"package.json": PACKAGE, skill_in_it: "", f"skills/kelp-forms/{bad}.md": "x"}
+    artifacts.write(tmp_path / f"all/{bad}.tgz", artifacts.tarball(files))
+    project = make(tmp_path / "all", {f"{bad}/{path}": text for path, text in files.items()})
+    for path in (bad, f"{bad}.tgz"):
+        result = project.run("check", path, "--format", form)
+        assert result.code == 1
+        for line in (result.out + result.err).split("\n"):
+            # GitHub finds the file by its name as it is.
+            assert form == "github" or not any(character in line for character in "\x1b\x9b\u202e")
+            assert not line.startswith("::error::")
+
+
 def calls(project: Project, *arguments: str) -> int:
     """Return how many functions are called by a run."""
     count = 0
