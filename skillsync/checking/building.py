@@ -10,8 +10,10 @@ import os
 import shutil
 import stat
 import subprocess
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
+from skillsync.checking.artifact import suffix
 from skillsync.discovery import PYPI
 from skillsync.errors import Code, Problem, SkillsyncError
 from skillsync.filesystem import upward_from
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from skillsync.checking.offer import Offer
 
 _GIT = ".git"
+_MOST_OUTPUT = 1 << 16  # bytes that are kept of what a build prints
 # Never a source of what is built, and large.
 _LEFT_OUT = frozenset({_GIT, ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox"})
 _PYTHON_TOOLS = (
@@ -32,30 +35,36 @@ _PYTHON_TOOLS = (
 
 
 class BuildError(Exception):
-    """A build has failed: `command` and what it printed."""
+    """A build has failed: `output` is the end of what it printed."""
 
-    def __init__(self, command: Sequence[str], code: int, output: str) -> None:
-        """Take the command, its exit code and its output."""
-        super().__init__(f"{' '.join(command)} failed with exit code {code}")
+    def __init__(self, command: Sequence[str], reason: str, output: str) -> None:
+        """Take the command, and what became of it."""
+        super().__init__(f"{' '.join(command[:2])} {reason}")
         self.output = output
 
 
 def build(offer: Offer, into: str) -> list[str]:
-    """Build what a tree makes into a directory, and return the artifacts' paths.
+    """Build what a tree makes into a directory, and return the artifacts' paths, of which there is at least one.
 
     Raises BuildError, and SkillsyncError where the tool is missing.
     """
     root, ecosystem = offer.package.root, offer.package.ecosystem
     os.mkdir(into)
+    command: Sequence[str]
     if ecosystem == "gem":
         _need("gem", "Ruby")
-        _run(("gem", "build", offer.about, "--output", f"{into}/{offer.package.name}.gem"), root)
+        command = ("gem", "build", offer.about, "--output", f"{into}/{offer.package.name}.gem")
     elif ecosystem == PYPI:
-        _run((*_python_tool(), into), _copy(root, f"{into}.source"))
+        command = (*_python_tool(), into)
+        root = _copy(root, f"{into}.source")
     else:
         _need("npm", "Node.js")
-        _run(("npm", "pack", "--silent", "--pack-destination", into), root)
-    return sorted(f"{into}/{name}" for name in os.listdir(into) if not name.startswith("."))
+        command = ("npm", "pack", "--silent", "--pack-destination", into)
+    output = _run(command, root)
+    found = sorted(f"{into}/{name}" for name in os.listdir(into) if suffix(name))
+    if not found:
+        raise BuildError(command, "made no artifact", output)
+    return found
 
 
 def _need(tool: str, owner: str) -> None:
@@ -79,20 +88,26 @@ def _runs(command: Sequence[str]) -> bool:
     return subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL).returncode == 0  # noqa: S603  # a tool of _PYTHON_TOOLS
 
 
-def _run(command: Sequence[str], directory: str) -> None:
+def _run(command: Sequence[str], directory: str) -> str:
+    """Run a build, and return the end of what it printed. Raises BuildError."""
     # Git may write its index, which is the repository's own, when it is only asked.
     environ = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
-    done = subprocess.run(  # noqa: S603  # what the person has asked for
-        command,
-        cwd=directory,
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
+    # A file, not a pipe: that would be kept whole, and waited for until all that the build has left running ends.
+    with TemporaryFile() as printed:
+        done = subprocess.run(  # noqa: S603  # what the person has asked for
+            command,
+            cwd=directory,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        printed.seek(max(0, printed.seek(0, os.SEEK_END) - _MOST_OUTPUT))
+        output = printed.read().decode(errors="replace")
     if done.returncode:
-        raise BuildError(command[:2], done.returncode, done.stdout.decode(errors="replace"))
+        raise BuildError(command, f"failed with exit code {done.returncode}", output)
+    return output
 
 
 def _copy(root: str, into: str) -> str:

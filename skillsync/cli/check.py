@@ -129,7 +129,7 @@ def _built(offers: Sequence[Offer]) -> tuple[list[Offer], list[Problem], list[st
                 )
                 output += [f"  | {report.printable(line)}" for line in error.output.splitlines()[-_MOST_LINES:]]
             else:
-                found += [read_artifact(path, os.path.basename(path)) for path in paths if suffix(path)]
+                found += [read_artifact(path, os.path.basename(path)) for path in paths]
     return found, problems, output
 
 

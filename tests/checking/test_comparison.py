@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -366,6 +367,28 @@ def test_a_build_that_fails_shows_what_it_printed(tmp_path: Path) -> None:
     text = project.run("check", ".", "--build").out
     assert "not \\x1b[31m today" in text
     assert all(line.startswith(("  | ", "failed: ", "read ", "ok: ")) for line in text.splitlines())
+
+
+def test_a_build_that_makes_nothing_is_an_error(tmp_path: Path) -> None:
+    need("npm")
+    files = {".npmrc": "dry-run=true\n", "package.json": '{"name": "kelp", "version": "1.2.0"}'}
+    project = Project(tmp_path / "all").write({**files, f"{PLACE}/SKILL.md": skill("kelp-forms")})
+    result = project.run("check", ".", "--build", "--format", "json")
+    assert (result.code, result.codes) == (1, ["build-failed"])
+    assert "package.json makes no package: npm pack made no artifact" in said(result)
+
+
+def test_a_build_may_print_much_and_leave_something_running(tmp_path: Path) -> None:
+    need("gem")
+    # What still runs has the output of the build, and ends by itself.
+    script = 'spawn("sleep", "600", pgroup: true).then { |pid| File.write(ENV["KELP_PID"], pid.to_s) }\n'
+    script += '300.times { puts "kelp " * 200 }\nraise "at last"\n'
+    project = Project(tmp_path / "all").write({**GEM, "kelp.gemspec": script})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KELP_PID", str(tmp_path / "pid"))
+        result = project.run("check", ".", "--build")
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    assert (result.code, "at last" in result.out) == (1, True)
 
 
 @pytest.mark.parametrize(
