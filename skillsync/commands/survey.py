@@ -63,7 +63,9 @@ def read_environments(project: Project, manifest: Manifest, pinned: Iterable[str
         looked_for = "; ".join(f"{name}: {', '.join(markers(name))}" for name in ECOSYSTEMS if name in allowed)
         message = f"nothing in {project.root} tells which packages it uses (looked for {looked_for or 'nothing'})"
         line = f'ecosystems = ["{next(iter(ECOSYSTEMS))}"]'
-        hint = f"run skillsync in the project's root, or write `{line}` into {FILE_NAME}"
+        hint = (
+            f"run skillsync in the project's directory, or name that by --project; or write `{line}` into {FILE_NAME}"
+        )
         raise SkillsyncError(Problem(code=Code.ENVIRONMENT_NOT_FOUND, message=message, hint=hint))
     return [discovery.read(ecosystem, project.root, os.environ, python=project.python) for ecosystem in active]
 

@@ -31,6 +31,8 @@ _TARGET = (
 )
 _SCHEME = r"(?i)[a-z][a-z0-9+.-]+:"
 _MARKDOWN = (".md", ".markdown", ".mdx")
+# The machine itself, and what RFC 2606 keeps for examples: nobody can be behind these.
+_NOBODY = r"(?:.*\.)?(?:localhost|example\.(?:com|net|org))|127(?:\.\d{1,3}){3}|0\.0\.0\.0"
 _MANY = 5
 
 
@@ -65,10 +67,15 @@ class Mark(Value):
 
 
 def marks(skill: SkillDifference) -> list[Mark]:
-    """Return what deserves a look in what is added or changed, by path."""
-    before = known_hosts(skill)
+    """Return what deserves a look in what is added or changed, by path; a new host where it is first."""
+    known = known_hosts(skill)
     is_known = all(file.old is None or file.old.is_at_hand for file in skill.files)
-    found = [mark for file in skill.files if file.new for mark in _marks(file, file.new, before)]
+    found: list[Mark] = []
+    for file in skill.files:
+        if file.new:
+            found += _marks(file, file.new, known)
+            # Once is enough: many skills name their documentation's host in each file.
+            known.update(hosts(file.new.text or ""))
     return found if is_known else [_in_doubt(mark) if mark.kind is Kind.HOST else mark for mark in found]
 
 
@@ -82,7 +89,7 @@ def known_hosts(skill: SkillDifference) -> set[str]:
     return {host for file in skill.files if file.old for host in hosts(file.old.text or "")}
 
 
-def _marks(file: FileDifference, new: Version, before: set[str]) -> Iterator[Mark]:
+def _marks(file: FileDifference, new: Version, known: set[str]) -> Iterator[Mark]:
     path = file.path
     if new.is_script:
         yield Mark(kind=Kind.SCRIPT, path=path)
@@ -91,7 +98,7 @@ def _marks(file: FileDifference, new: Version, before: set[str]) -> Iterator[Mar
     if new.size is not None and new.size > LARGE:
         yield Mark(kind=Kind.LARGE, path=path, detail=f"{new.size / LARGE:.1f} MiB")
     text = new.text or ""
-    if places := [(start, host) for start, _, host in host_places(text) if host not in before]:
+    if places := [(start, host) for start, _, host in host_places(text) if host not in known]:
         fresh = list(dict.fromkeys(host for _, host in places))
         more = f" and {len(fresh) - _MANY} more" if len(fresh) > _MANY else ""
         line = text.count("\n", 0, places[0][0]) + 1
@@ -116,14 +123,19 @@ def _tools(file: FileDifference, new: Version) -> str:
 
 
 def hosts(text: str) -> list[str]:
-    """Return the hosts of the URLs in a text, in their order; those in other alphabets as the network has them."""
+    """Return the hosts of the URLs in a text, in their order; those in other alphabets as the network has them.
+
+    Those that nobody can be behind are none.
+    """
     return list(dict.fromkeys(host for _, _, host in host_places(text)))
 
 
 def host_places(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield where in a text a URL names its host, from and to, and the host."""
     for found in re.finditer(_HOST, text):
-        yield *found.span(1), _ascii(found[1].rstrip(".").lower())
+        host = _ascii(found[1].rstrip(".").lower())
+        if not re.fullmatch(_NOBODY, host):
+            yield *found.span(1), host
 
 
 def _ascii(host: str) -> str:
