@@ -19,11 +19,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from skillsync.discovery import disk
 from skillsync.discovery.disk import BlockedError
-from skillsync.discovery.environment import Environment, NoEnvironment, Package
+from skillsync.discovery.environment import Environment, NoEnvironment, Package, unreadable
 from skillsync.discovery.nearest import Installed, nearest
 from skillsync.discovery.npm import semver
 from skillsync.discovery.npm.semver import quoted, version_key
-from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
+from skillsync.errors import Code, Problem, Severity, UnreadableError
 from skillsync.filesystem import Kind, exists, open_directory, read_file, shown, upward_from
 from skillsync.schema import InvalidError, MalformedError, NewerError, Table, is_visible, toml
 from skillsync.values import Value
@@ -104,17 +104,9 @@ def read(project: str, environ: Mapping[str, str]) -> Environment | NoEnvironmen
     try:
         return _Project(project, environ).read()
     except BlockedError as error:
-        line, column = error.place
         path = error.path.removeprefix(f"{project}/")
-        problem = Problem(
-            code=Code.ENVIRONMENT_UNREADABLE,
-            message=f"{shown(path)}{f':{line}' if line else ''} can't be read: {error}",
-            hint="correct or restore it",
-            path=shown(path) if path != error.path else None,
-            line=line,
-            column=column,
-        )
-        raise SkillsyncError(problem) from None
+        inside = shown(path) if path != error.path else None
+        raise unreadable(shown(path), str(error), "correct or restore it", inside, error.place) from None
 
 
 # Cargo.lock

@@ -9,12 +9,13 @@ from bisect import bisect_left
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+from skillsync.errors import Code, Problem, SkillsyncError
 from skillsync.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from skillsync.errors import Problem
+    from skillsync.schema import Place
 
 # What a package is that is none of the providers (`Environment.own`).
 OWN = "the project itself, or a member of its workspace"
@@ -102,6 +103,25 @@ class NoEnvironment(Value):
     ecosystem: str
     problem: Problem
     named: frozenset[str]
+
+
+def unreadable(name: str, reason: str, hint: str, inside: str | None, place: Place = (None, None)) -> SkillsyncError:
+    """Stop at what is there and can't be read; `name` is how people see it, `inside` its path in the project.
+
+    What isn't inside has no path to which a report could add the line.
+    """
+    line, column = place
+    at = f":{line}" if line and inside is None else ""
+    return SkillsyncError(
+        Problem(
+            code=Code.ENVIRONMENT_UNREADABLE,
+            message=f"{name}{at} can't be read: {reason}",
+            hint=hint,
+            path=inside,
+            line=line,
+            column=column,
+        )
+    )
 
 
 class Ecosystem(Protocol):

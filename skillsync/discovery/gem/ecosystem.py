@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Final
 
-from skillsync.discovery.environment import Environment, NoEnvironment, Package
+from skillsync.discovery.environment import Environment, NoEnvironment, Package, unreadable
 from skillsync.discovery.gem import bundler
 from skillsync.discovery.gem import home as gem_home
 from skillsync.discovery.gem import search as gem_search
@@ -184,16 +184,7 @@ def _text(project: str, path: str, limit: int, *, errors: str = "strict") -> str
 
 def _unreadable(project: str, path: str, reason: str, *, hint: str, line: int | None = None) -> SkillsyncError:
     """Stop at a file of Bundler's."""
-    at = _display(project, path) + (f":{line}" if line else "")
-    return SkillsyncError(
-        Problem(
-            code=Code.ENVIRONMENT_UNREADABLE,
-            message=f"{at} can't be read: {reason}",
-            hint=hint,
-            path=_inside(project, path),
-            line=line,
-        )
-    )
+    return unreadable(_display(project, path), reason, hint, _inside(project, path), (line, None))
 
 
 def _package(name: str, version: str, root: str, source: str) -> Package:

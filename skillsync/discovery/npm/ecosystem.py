@@ -13,13 +13,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from skillsync.discovery import disk
-from skillsync.discovery.environment import Environment, NoEnvironment, Package
+from skillsync.discovery.environment import Environment, NoEnvironment, Package, unreadable
 from skillsync.discovery.nearest import nearest
 from skillsync.discovery.npm import locks, package_json, tree, workspace
 from skillsync.discovery.npm.provenance import Provenance
 from skillsync.discovery.npm.semver import requirement, version_key
 from skillsync.discovery.npm.tree import NODE_MODULES, Place
-from skillsync.errors import Code, Problem, Severity, SkillsyncError, UnreadableError
+from skillsync.errors import Code, Problem, Severity, UnreadableError
 from skillsync.filesystem import exists, read_file, shown
 
 if TYPE_CHECKING:
@@ -52,17 +52,8 @@ def read(project: str, environ: Mapping[str, str]) -> Environment | NoEnvironmen
     try:
         return _read(workspace.locate(project))
     except disk.BlockedError as error:
-        line, column = error.place
-        at = _display(project, project, error.path) + (f":{line}" if line else "")
-        problem = Problem(
-            code=Code.ENVIRONMENT_UNREADABLE,
-            message=f"{at} can't be read: {error}",
-            hint="correct it, or make it readable",
-            path=_inside(project, error.path),
-            line=line,
-            column=column,
-        )
-        raise SkillsyncError(problem) from None
+        name, inside = _display(project, project, error.path), _inside(project, error.path)
+        raise unreadable(name, str(error), "correct it, or make it readable", inside, error.place) from None
 
 
 def _read(project: Project) -> Environment | NoEnvironment:

@@ -11,8 +11,9 @@ import posixpath
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from skillsync.discovery import environment
 from skillsync.discovery.pypi import dependencies
-from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
+from skillsync.errors import UnreadableError
 from skillsync.filesystem import exists, list_directory, read_file, shown, upward_from
 from skillsync.schema import MalformedError, toml
 from skillsync.values import Value
@@ -20,6 +21,8 @@ from skillsync.values import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeVar
+
+    from skillsync.errors import SkillsyncError
 
     T = TypeVar("T")
 
@@ -221,16 +224,8 @@ def unreadable(
     project: str, path: str, reason: str, line: int | None = None, column: int | None = None
 ) -> SkillsyncError:
     """Stop at something that is there and can't be read."""
-    return SkillsyncError(
-        Problem(
-            code=Code.ENVIRONMENT_UNREADABLE,
-            message=f"{display(project, path)} can't be read: {reason}",
-            hint="correct or restore it",
-            path=inside(project, path),
-            line=line,
-            column=column,
-        )
-    )
+    name = display(project, path)
+    return environment.unreadable(name, reason, "correct or restore it", inside(project, path), (line, column))
 
 
 def inside(project: str, path: str) -> str | None:

@@ -748,7 +748,7 @@ class TestUnreadable:
         with pytest.raises(SkillsyncError) as caught:
             gem.read(str(world.project), world.environ)
         (problem,) = caught.value.problems
-        assert problem.message == "Gemfile.lock:3 can't be read: merge conflict markers"
+        assert problem.message == "Gemfile.lock can't be read: merge conflict markers"
         assert problem.hint == "resolve the conflict and run `bundle install`"
         assert (problem.code, problem.path, problem.line) == (Code.ENVIRONMENT_UNREADABLE, "Gemfile.lock", 3)
 

@@ -464,8 +464,8 @@ class TestNamed:
     @pytest.mark.parametrize(
         ("text", "message", "line"),
         [
-            ('{\n"a": 1,\n1}', "package.json:3 can't be read: it is not JSON: Expecting property name", 3),
-            ("{\n<<<<<<< ours\n", "package.json:2 can't be read: it has merge conflict markers", 2),
+            ('{\n"a": 1,\n1}', "package.json can't be read: it is not JSON: Expecting property name", 3),
+            ("{\n<<<<<<< ours\n", "package.json can't be read: it has merge conflict markers", 2),
             ("[]", "package.json can't be read: it is not a JSON object", None),
         ],
     )

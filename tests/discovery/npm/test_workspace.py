@@ -146,24 +146,24 @@ def test_a_file_with_settings_alone_makes_no_workspace(world: World, text: str) 
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "message"),
+    ("file", "content", "reason", "line"),
     [
-        ("pnpm-workspace.yaml", b"packages:\n  - *a\n  - [\n", "pnpm-workspace.yaml:"),
-        ("pnpm-workspace.yaml", b"\xff", "pnpm-workspace.yaml can't be read: it is not UTF-8"),
-        ("pnpm-workspace.yaml", b"#" * (1024 * 1024 + 1), "pnpm-workspace.yaml can't be read: it is larger than"),
-        ("packages/a/package.json", b"{", "packages/a/package.json:1 can't be read: it is not JSON"),
+        ("pnpm-workspace.yaml", b"packages:\n  - *a\n  - [\n", "it is not YAML", 4),
+        ("pnpm-workspace.yaml", b"\xff", "it is not UTF-8", None),
+        ("pnpm-workspace.yaml", b"#" * (1024 * 1024 + 1), "it is larger than", None),
+        ("packages/a/package.json", b"{", "it is not JSON", 1),
     ],
 )
 def test_what_says_what_belongs_to_the_project_has_to_be_readable(
-    world: World, file: str, content: bytes, message: str
+    world: World, file: str, content: bytes, reason: str, line: int | None
 ) -> None:
     world.package_json("", workspaces=["packages/*"])
     gems.write_files(world.root, {file: content})
     with pytest.raises(SkillsyncError) as error:
         world.look()
     (problem,) = error.value.problems
-    assert (problem.code, problem.path) == (Code.ENVIRONMENT_UNREADABLE, file)
-    assert problem.message.startswith(message)
+    assert (problem.code, problem.path, problem.line) == (Code.ENVIRONMENT_UNREADABLE, file, line)
+    assert problem.message.startswith(f"{file} can't be read: {reason}")
 
 
 def test_without_a_repository_nobody_elses_directory_counts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
