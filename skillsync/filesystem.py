@@ -434,7 +434,7 @@ def write_file(name: str, content: bytes, dir_fd: int) -> None:
 def replace_file(path: str, content: bytes) -> None:
     """Put a whole file in place at once: readers see the old one or the new one, whatever happens."""
     directory, _, name = path.rpartition("/")
-    with open_directory(directory) as fd:
+    with open_directory(directory) as fd, below(directory):
         _replace(name, content, fd, None)
 
 
@@ -449,9 +449,12 @@ def _replace(name: str, content: bytes, fd: int, mode: int | None) -> None:
         if mode is not None:
             set_permissions(staged, mode, fd)
         rename(staged, name, from_fd=fd, to_fd=fd)
-    except BaseException:
+    except BaseException as error:
         with suppress(FileNotFoundError):
             remove_file(staged, fd)
+        if isinstance(error, OSError):
+            # The person knows the file by its own name.
+            raise OSError(error.errno, error.strerror, name) from error
         raise
     flush(fd)
 

@@ -525,8 +525,10 @@ def test_a_replacement_that_fails_leaves_the_old_file_alone(
     lay(root, {"f": "old"})
     monkeypatch.setattr(filesystem, "os", Meddled(**{call: fail}))
     before = descriptors()
-    with pytest.raises(type(error)):
+    with pytest.raises(type(error)) as caught:
         filesystem.replace_file(f"{root}/f", b"new")
+    if isinstance(caught.value, OSError):
+        assert caught.value.filename == f"{root}/f", "its own name, not that of what was to take its place"
     assert (os.listdir(root), (root / "f").read_bytes()) == (["f"], b"old")
     assert descriptors() == before
 
