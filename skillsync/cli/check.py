@@ -55,7 +55,7 @@ def run(project: Project, paths: Sequence[str], *, build: bool, fix: bool) -> Re
     lines += [line for offer in offers for line in _lines(offer, places)]
     return Report(
         lines=[*lines, summary] if is_ok else lines,
-        palette=report.DIFF if repaired else {},
+        palette=report.VERDICTS | (report.DIFF if repaired else {}),
         findings=[] if is_ok else [*output, summary],
         details=list(_details(offers)),
         data={

@@ -31,6 +31,7 @@ def run(project: Project, *, scope: Scope) -> Report:
     drift = found.differences
     return Report(
         lines=[*lines, summary] if found.is_ok else lines,
+        palette=report.VERDICTS,
         findings=[
             *(report.drift_line(row, name, notes) for name, row in drift),
             *(() if found.is_ok else [summary]),

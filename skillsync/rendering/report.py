@@ -52,9 +52,10 @@ _SIGNS = {Action.ADD: "+", Action.REMOVE: "-", Action.FORGET: "-"}
 
 
 _GREEN, _RED, _YELLOW, _CYAN, _BOLD = "32", "31", "33", "36", "1"
-# By how lines begin: those about changes, those of a unified diff, those of problems.
+# By how lines begin: those about changes, those of a unified diff, those of verdicts, those of problems.
 CHANGES = {"+ ": _GREEN, "    + ": _GREEN, "- ": _RED, "    - ": _RED, "~ ": _YELLOW, "    ~ ": _YELLOW}
 DIFF = {"+": _GREEN, "-": _RED, "@@": _CYAN, "diff ": _BOLD, "! ": _YELLOW} | CHANGES
+VERDICTS = {"ok: ": _GREEN, "drift: ": _RED, "failed: ": _RED} | {f"{kind.value}: ": _YELLOW for kind in Drift}
 PROBLEMS = {"error[": _RED, "warning[": _YELLOW, "note[": _CYAN}
 
 

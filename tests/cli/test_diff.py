@@ -376,6 +376,15 @@ def test_a_terminal_gets_colour_and_a_pager(project: Project) -> None:
     assert "error[skill-not-found]" in on_terminal(project, "diff", "nope", pager="cat")
 
 
+def test_what_verify_finds_is_in_colour(project: Project) -> None:
+    project.done("sync")
+    assert "\x1b[32mok: checked 1 skill" in on_terminal(project, "verify", pager="cat")
+    project.installed("testing/SKILL.md").write_text("mine")
+    seen = on_terminal(project, "verify", pager="cat")
+    assert f"\x1b[33mmodified: {SKILLS}/testing/SKILL.md\x1b[0m\n" in seen
+    assert "\x1b[31mdrift: 1 difference" in seen
+
+
 def test_a_pager_that_ends_early_is_no_error(project: Project) -> None:
     project.gem("sus", "2.0.0", "testing", files={"skills/testing/long": "x\n" * 100_000})
     assert (
