@@ -136,7 +136,7 @@ def _built(offers: Sequence[Offer]) -> tuple[list[Offer], list[Problem], list[st
 def _read(path: str) -> list[Offer]:
     hint = (
         f"name an artifact ({', '.join(f'*{one}' for one in SUFFIXES)}), or a source tree with a *.gemspec, "
-        "pyproject.toml, setup.cfg, setup.py or package.json"
+        "pyproject.toml, setup.cfg, setup.py or package.json that isn't private"
     )
     try:
         if is_directory(path):
