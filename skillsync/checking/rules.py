@@ -31,6 +31,7 @@ _SCRIPTS = (".bash", ".js", ".mjs", ".pl", ".py", ".rb", ".sh", ".ts", ".zsh")
 _NOT_EXECUTABLE_HINT = "run `chmod +x` on it, and commit that"
 # What runs by itself without `#!`: ELF, Mach-O, Windows.
 _BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
+_WHEEL = ".whl"
 _NO_SKILLS = {
     "gem": "put each skill in a directory of its own: skills/NAME/SKILL.md",
     "pypi": "put each skill in the import package: PACKAGE/.agents/skills/NAME/SKILL.md",
@@ -250,9 +251,12 @@ def _elsewhere(offer: Offer) -> Iterator[Problem]:
             yield problem(offer.package, Code.SKILL_ELSEWHERE, path, text, severity=severity, hint=hint)
         else:
             above.setdefault(place, []).append(name)
+    # Where a Python source tree's files are once they are installed, its build alone decides.
+    is_installed_alike = offer.package.ecosystem != PYPI or offer.package.source.endswith(_WHEEL)
     for place, names in sorted(above.items()):
         text = f"holds what no consumer finds as a skill: {', '.join(_few(names))}"
-        hint = f'move each to {where}, or tell consumers to write `path = "{place}"` in their manifest'
+        path = f', or tell consumers to write `path = "{place}"` in their manifest' if is_installed_alike else ""
+        hint = f"move each to {where}{path}"
         yield problem(offer.package, Code.SKILL_ELSEWHERE, place, text, severity=severity, hint=hint)
 
 

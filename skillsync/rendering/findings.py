@@ -98,7 +98,7 @@ def of_problem(problem: Problem, report: Report, prefix: str) -> Finding:
         kind=problem.code.value,
         message=printable(problem.message if is_there else located(problem)),
         hint=problem.hint and printable(problem.hint),
-        path=path or (prefix or "." if examination else prefix + lockfile.FILE_NAME),
+        path=path or (prefix or "." if report.command == "check" else prefix + lockfile.FILE_NAME),
         line=problem.line if is_there else None,
         column=problem.column if is_there else None,
         severity=problem.severity,

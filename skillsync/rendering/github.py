@@ -36,8 +36,10 @@ def _lines(report: Report, prefix: str) -> Iterator[str]:
 
 
 def _command(finding: Finding) -> str:
-    # A column without a line is none.
-    places = {"file": finding.path, "line": finding.line, "col": finding.column if finding.line else None}
+    # A column without a line is none, and a directory is no file.
+    is_file = finding.path != "." and not finding.path.endswith("/")
+    column = finding.column if finding.line else None
+    places = {"file": finding.path if is_file else None, "line": finding.line, "col": column}
     words = {**places, "title": f"skillsync: {finding.kind}"}
     properties = ",".join(f"{key}={str(value).translate(_PROPERTY)}" for key, value in words.items() if value)
     return f"::{_LEVELS[finding.severity]} {properties}::{finding.text.translate(_MESSAGE)}"

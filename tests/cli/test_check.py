@@ -248,6 +248,12 @@ def test_skills_where_nobody_looks_are_said(tmp_path: Path) -> None:
     assert "ignored: skills/LICENSE: is a file" in project.run("check", ".", "--verbose").out
 
 
+def test_a_path_in_a_python_source_tree_is_none_for_consumers(tmp_path: Path) -> None:
+    files = {"pyproject.toml": PYPROJECT, "src/kelp/__init__.py": "", "src/kelp/parts/kelp-a/SKILL.md": skill("kelp-a")}
+    (told,) = [one for one in check(make(tmp_path / "kelp", files), ".").json["problems"] if "elsewhere" in one["code"]]
+    assert told["hint"] == "move each to PACKAGE/.agents/skills/NAME/"
+
+
 @pytest.mark.parametrize(
     ("package", "name", "is_distinct"),
     [
@@ -452,7 +458,7 @@ def test_what_is_outside_of_the_repository_is_said_of_the_directory(tmp_path: Pa
     make(tmp_path / "other", {"kelp.gemspec": GEMSPEC})
     project = Project(tmp_path / "repo/here")
     line = project.run("check", "../../other", "--format", "github").out.splitlines()[0]
-    assert line.startswith("::error file=here/,title=skillsync%3A no-skills::../../other/kelp.gemspec makes")
+    assert line.startswith("::error title=skillsync%3A no-skills::../../other/kelp.gemspec makes")
 
 
 def test_what_is_wrong_in_an_artifact_is_said_of_the_artifact(tmp_path: Path) -> None:

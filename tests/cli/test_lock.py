@@ -970,6 +970,16 @@ def test_what_is_wrong_with_others_does_not_stop_it(pair: Project) -> None:
     assert pair.run("lock", "--only", "gem:*").code == 3
 
 
+def test_strict_is_not_about_who_is_not_admitted(pair: Project) -> None:
+    pair.gem("broken", files={"skills/broken/SKILL.md": "no frontmatter"}).manifest('[providers.gem]\na = "*"\n')
+    result = pair.done("lock", "--strict", "--format", "json")
+    assert result.codes == ["invalid-skill"], "it is told all the same"
+    pair.manifest('[providers.gem]\na = "*"\nbroken = "*"\n')
+    assert pair.run("lock", "--strict").code == 3
+    (pair.root / MANIFEST).unlink()
+    assert pair.run("lock", "--strict").code == 3
+
+
 def test_other_ecosystems_are_not_read(pair: Project) -> None:
     pair.write({"package.json": "{", "node_modules/x/package.json": "{}"})
     assert pair.run("lock").code == 3
