@@ -96,6 +96,11 @@ def shipped_faults(found: Snapshot) -> tuple[Fault, ...]:
     return found.faults + tuple(Fault(path=path, reason=reason) for path in sorted({*found.runtime, *shipped}))
 
 
+def twin_of(name: str) -> str:
+    """Say that an entry has the name of another one, as the least discerning file system compares them."""
+    return f"has the same name as `{name}` where case and accents' forms don't count"
+
+
 def is_ignored(path: str) -> bool:
     """Whether the walker passes a file by: what tools leave behind, and what people and agents make in a skill."""
     *above, name = path.split("/")
@@ -259,7 +264,7 @@ class Walk:
         """Find an entry with the name of another one in its directory; `seen` are those before it."""
         twin = seen.setdefault(folded(name), name)
         if twin != name:
-            self.fault(path, f"has the same name as `{twin}` where case and accents' forms don't count")
+            self.fault(path, twin_of(twin))
 
     def is_too_deep(self, path: str, depth: int) -> bool:
         """Whether a directory is below more of them than are read."""

@@ -24,7 +24,7 @@ from skillsync.checking.contents import (
     shipped,
     twins,
 )
-from skillsync.checking.offer import Offer, problem
+from skillsync.checking.offer import GEM, NPM, SDIST, WHEEL, Offer, problem
 from skillsync.checking.tree import USUAL, Paths
 from skillsync.discovery import PYPI
 from skillsync.discovery.environment import Package
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from skillsync.checking.contents import Folder, Node
 
-GEM, WHEEL, SDIST, NPM = ".gem", ".whl", ".tar.gz", ".tgz"
 SUFFIXES = (GEM, WHEEL, SDIST, NPM)
 
 _CHECKSUMS = ("SHA256", "SHA512")

@@ -18,7 +18,7 @@ from skillsync.filesystem import Kind, shown
 from skillsync.hashing import SCHEME, SKILL_FILE, File, parents
 from skillsync.hidden import LIMIT, Finding, Large, look
 from skillsync.schema import folded
-from skillsync.snapshot import Enough, Facts, Walk
+from skillsync.snapshot import Enough, Facts, Walk, twin_of
 from skillsync.values import Value
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ def twins(folder: Folder, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
             twin = names.get(folded(name), name)
             if twin != name:
                 path = f"{above}/{name}" if above else name
-                yield shown(path), f"has the same name as `{twin}` where case and accents' forms don't count"
+                yield shown(path), twin_of(twin)
 
 
 # Which skills there are: provider.look over an archive

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # Of a file that is looked into: nobody writes, and no agent reads, longer instructions.
 TEXT_LIMIT = 1024 * 1024
+GEM, WHEEL, SDIST, NPM = ".gem", ".whl", ".tar.gz", ".tgz"  # how artifacts' names end
 MARKDOWN = (".md", ".markdown", ".mdx")
 _PYTHON = ("PACKAGE/.agents/skills/*/ and PACKAGE/skills/*/ of each import package, at the top or below src/",)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillsync import hidden
-from skillsync.checking.offer import MARKDOWN, TEXT_LIMIT, is_looked_into, problem
+from skillsync.checking.offer import MARKDOWN, TEXT_LIMIT, WHEEL, is_looked_into, problem
 from skillsync.discovery import PYPI
 from skillsync.discovery.skill import value
 from skillsync.errors import Code, Problem, Severity, typed
@@ -31,7 +31,6 @@ _SCRIPTS = (".bash", ".js", ".mjs", ".pl", ".py", ".rb", ".sh", ".ts", ".zsh")
 _NOT_EXECUTABLE_HINT = "run `chmod +x` on it, and commit that"
 # What runs by itself without `#!`: ELF, Mach-O, Windows.
 _BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
-_WHEEL = ".whl"
 _NO_SKILLS = {
     "gem": "put each skill in a directory of its own: skills/NAME/SKILL.md",
     "pypi": "put each skill in the import package: PACKAGE/.agents/skills/NAME/SKILL.md",
@@ -252,7 +251,7 @@ def _elsewhere(offer: Offer) -> Iterator[Problem]:
         else:
             above.setdefault(place, []).append(name)
     # Where a Python source tree's files are once they are installed, its build alone decides.
-    is_installed_alike = offer.package.ecosystem != PYPI or offer.package.source.endswith(_WHEEL)
+    is_installed_alike = offer.package.ecosystem != PYPI or offer.package.source.endswith(WHEEL)
     for place, names in sorted(above.items()):
         text = f"holds what no consumer finds as a skill: {', '.join(_few(names))}"
         path = f', or tell consumers to write `path = "{place}"` in their manifest' if is_installed_alike else ""

@@ -13,6 +13,7 @@ from skillsync.commands.project import load_lock, load_manifest
 from skillsync.errors import LOOK, Code, Problem, SkillsyncError, did_you_mean
 from skillsync.filesystem import open_directory, read_start
 from skillsync.hashing import SKILL_FILE, File
+from skillsync.locking.examination import without_skills
 from skillsync.locking.lockfile import Lockfile
 from skillsync.locking.manifest import FILE_NAME
 from skillsync.locking.reasons import reason
@@ -136,13 +137,12 @@ def _unknown(name: str, seen: Overview) -> Problem:
 
 def _without_skills(candidate: Candidate) -> Problem:
     """Say where skills were looked for in a package that has none, and what was passed over there."""
-    choice, ignored = candidate.choice, candidate.provider.ignored
+    ignored = candidate.provider.ignored
     passed = "".join(f"; {one.path} {one.reason}" for one in ignored[:_NAMED])
     more = f"; and {len(ignored) - _NAMED} more" if len(ignored) > _NAMED else ""
     return Problem(
         code=Code.SKILL_NOT_FOUND,
-        message=f"{candidate.key} {choice.package.version} is installed and ships no skills "
-        f"(looked in {', '.join(choice.places)}{passed}{more})",
+        message=without_skills(candidate, f"{passed}{more}"),
         hint=f"if they are in another directory, set its `path` in {FILE_NAME}",
         provider=candidate.key,
     )

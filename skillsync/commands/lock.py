@@ -78,8 +78,8 @@ def lock(project: Project, *, check: bool = False, strict: bool = False, only: S
     problems = (*said, *found.problems, *resolution.problems)
     if strict:
         # What a package does that the manifest doesn't admit, nobody here can mend, and none of it is taken.
-        foreign = {one.key for one in found.candidates if one.choice.rule is None and one.choice.refusing is None}
-        problems = tuple(one if one.provider in foreign else one.as_error() for one in problems)
+        unadmitted = {one.key for one in found.candidates if one.choice.rule is None and one.choice.refusing is None}
+        problems = tuple(one if one.provider in unadmitted else one.as_error() for one in problems)
     # What is equal is written alike; what isn't may be: a lock can be edited by hand.
     content = b"" if old == resolution.lock else dump(resolution.lock)
     if content and (reason := fault(content)):

@@ -73,6 +73,13 @@ def _hollow(candidate: Candidate, pinned: Pinned) -> Iterator[Problem]:
                 )
 
 
+def without_skills(candidate: Candidate, passed: str = "") -> str:
+    """Say that a package has no skills, and where they were looked for; `passed` is what was passed over there."""
+    choice = candidate.choice
+    places = ", ".join(choice.places)
+    return f"{candidate.key} {choice.package.version} is installed and ships no skills (looked in {places}{passed})"
+
+
 def _about_rule(candidate: Candidate) -> Iterator[Problem]:
     """Yield what a provider's entry asks for and doesn't get."""
     rule = candidate.choice.rule
@@ -80,11 +87,7 @@ def _about_rule(candidate: Candidate) -> Iterator[Problem]:
         return
     shipped = {skill.name for skill in candidate.provider.skills}
     if not shipped:
-        places = ", ".join(candidate.choice.places)
-        message = (
-            f"{candidate.key} {candidate.choice.package.version} is installed and ships no skills (looked in {places})"
-        )
-        yield _skill_not_found(message, candidate, None, Severity.WARNING)
+        yield _skill_not_found(without_skills(candidate), candidate, None, Severity.WARNING)
     for texts, name in ((rule.skills or (), "skills"), (rule.exclude, "exclude")):
         for text in texts:
             if not any(matches(text, skill) for skill in shipped):

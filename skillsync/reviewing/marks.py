@@ -73,9 +73,10 @@ def marks(skill: SkillDifference) -> list[Mark]:
     found: list[Mark] = []
     for file in skill.files:
         if file.new:
-            found += _marks(file, file.new, known)
+            fresh = [(start, host) for start, _, host in host_places(file.new.text or "") if host not in known]
+            found += _marks(file, file.new, fresh)
             # Once is enough: many skills name their documentation's host in each file.
-            known.update(hosts(file.new.text or ""))
+            known.update(host for _, host in fresh)
     return found if is_known else [_in_doubt(mark) if mark.kind is Kind.HOST else mark for mark in found]
 
 
@@ -89,7 +90,8 @@ def known_hosts(skill: SkillDifference) -> set[str]:
     return {host for file in skill.files if file.old for host in hosts(file.old.text or "")}
 
 
-def _marks(file: FileDifference, new: Version, known: set[str]) -> Iterator[Mark]:
+def _marks(file: FileDifference, new: Version, places: list[tuple[int, str]]) -> Iterator[Mark]:
+    """Yield what deserves a look in a file; `places` are those of new hosts in its text."""
     path = file.path
     if new.is_script:
         yield Mark(kind=Kind.SCRIPT, path=path)
@@ -98,7 +100,7 @@ def _marks(file: FileDifference, new: Version, known: set[str]) -> Iterator[Mark
     if new.size is not None and new.size > LARGE:
         yield Mark(kind=Kind.LARGE, path=path, detail=f"{new.size / LARGE:.1f} MiB")
     text = new.text or ""
-    if places := [(start, host) for start, _, host in host_places(text) if host not in known]:
+    if places:
         fresh = list(dict.fromkeys(host for _, host in places))
         more = f" and {len(fresh) - _MANY} more" if len(fresh) > _MANY else ""
         line = text.count("\n", 0, places[0][0]) + 1
@@ -123,15 +125,12 @@ def _tools(file: FileDifference, new: Version) -> str:
 
 
 def hosts(text: str) -> list[str]:
-    """Return the hosts of the URLs in a text, in their order; those in other alphabets as the network has them.
-
-    Those that nobody can be behind are none.
-    """
+    """Return the hosts of the URLs in a text, in their order; those in other alphabets as the network has them."""
     return list(dict.fromkeys(host for _, _, host in host_places(text)))
 
 
 def host_places(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield where in a text a URL names its host, from and to, and the host."""
+    """Yield where in a text a URL names its host, from and to, and the host; one that nobody can be behind is none."""
     for found in re.finditer(_HOST, text):
         host = _ascii(found[1].rstrip(".").lower())
         if not re.fullmatch(_NOBODY, host):

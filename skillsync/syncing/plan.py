@@ -58,18 +58,23 @@ Disk = Absent | Twin | Other | Linked | Directory
 class Links(Value, kw_only=False):
     """The links that may stand for one skill in a target directory, by their texts.
 
-    `wanted` is the one that has to, None where a copy has to; `known` are all that skillsync makes in any order of the
-    target directories, and with or without `link` in the manifest: what it made it may replace. Nobody notes what was a
-    target once: `former` is the pattern of links to where agents look, `.NAME/skills` at the root of the project.
+    `wanted` is the one that has to, None where a copy has to. `others` and `to_root` are the state's.
     """
 
+    skill: str = ""
     wanted: str | None = None
-    known: frozenset[str] = frozenset()
-    former: str | None = None
+    others: tuple[str, ...] = ()
+    to_root: str | None = None
 
     def has(self, text: str) -> bool:
-        """Whether skillsync makes such a link."""
-        return text in self.known or (self.former is not None and re.fullmatch(self.former, text) is not None)
+        """Whether skillsync makes such a link, and so may replace it.
+
+        That is so in any order of the target directories, and with or without `link` in the manifest. Nobody notes what
+        was a target once: a link to where agents look, `.NAME/skills` at the root of the project, is one of those.
+        """
+        directory, _, name = text.rpartition("/")
+        former = None if self.to_root is None else rf"{re.escape(self.to_root)}/\.[^/.][^/]*/skills"
+        return name == self.skill and (directory in self.others or bool(former and re.fullmatch(former, directory)))
 
 
 NO_LINKS = Links()
@@ -194,8 +199,7 @@ class State(Value):
     def links(self, skill: str) -> Links:
         """Return the links that may stand for a skill."""
         wanted = None if self.links_to is None else f"{self.links_to}/{skill}"
-        former = None if self.to_root is None else rf"{re.escape(self.to_root)}/\.[^/.][^/]*/skills/{skill}"
-        return Links(wanted, frozenset(f"{other}/{skill}" for other in self.others), former)
+        return Links(skill, wanted, self.others, self.to_root)
 
 
 class Plan(Value):

@@ -22,6 +22,7 @@ from skillsync.syncing.journal import STAGING
 from skillsync.syncing.plan import Absent, Directory, Disk, Drift, Linked, Other, Plan, State, Twin
 from skillsync.syncing.target import busy_for_good, opened
 from skillsync.track import untracked
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -45,14 +46,11 @@ def read_state(fd: int | None, target: Target, lock: Lockfile, track: Track = un
 
     Raises SkillsyncError if the registry, or another tool's, can't be read.
     """
+    empty = State(
+        registry=registry.Registry(), disk={}, others=target.others, links_to=target.links_to, to_root=target.to_root
+    )
     if fd is None:
-        return State(
-            registry=registry.Registry(),
-            disk={},
-            others=target.others,
-            links_to=target.links_to,
-            to_root=target.to_root,
-        )
+        return empty
     rows = read_registry(fd, target)
     foreign = _read_foreign(fd, target)
     entries = listing(fd)
@@ -67,16 +65,14 @@ def read_state(fd: int | None, target: Target, lock: Lockfile, track: Track = un
             disk[name] = Absent()
     idle = [one for one in disk.values() if isinstance(one, Directory) and _has_idle_script(one)]
     modes = not idle or filesystem.keeps_modes(fd)
-    return State(
+    return replace(
+        empty,
         registry=rows,
         disk=disk,
         unowned=_unowned(entries, disk),
         foreign=foreign,
         modes=modes,
         interrupted=_has_journal(fd, target),
-        others=target.others,
-        links_to=target.links_to,
-        to_root=target.to_root,
     )
 
 

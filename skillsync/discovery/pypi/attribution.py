@@ -6,7 +6,6 @@ they are told, never chosen between; the answer doesn't depend on the order of t
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillsync.discovery.environment import Record
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 
-class Claim(Value, cached=True):
+class Claim(Value):
     """What one distribution says is its own in a directory that it shares with others.
 
     `files` come from RECORD. `children` are what was found in its places where there is no RECORD: they are its own
@@ -29,11 +28,6 @@ class Claim(Value, cached=True):
     places: tuple[str, ...]
     files: Mapping[str, str]
     children: frozenset[str] = frozenset()
-
-    @cached_property
-    def directories(self) -> frozenset[str]:
-        """The directories above the files, at any depth."""
-        return _with_above({path.rpartition("/")[0] for path in self.files})
 
 
 class Share(Value):
@@ -73,7 +67,7 @@ def _owners(claims: Sequence[Claim]) -> dict[str, set[int]]:
     listed: dict[str, set[int]] = {}
     found: dict[str, set[int]] = {}
     for number, claim in enumerate(claims):
-        for directory in skills & claim.directories:
+        for directory in skills & _with_above({path.rpartition("/")[0] for path in claim.files}):
             listed.setdefault(directory, set()).add(number)
         for child in claim.children:
             found.setdefault(child, set()).add(number)
