@@ -99,6 +99,7 @@ class Code(Enum):
     NAME_COLLISION = "name-collision"
     FORMAT_LIMIT = "format-limit"
     LINK_OUT = "link-out"
+    LINK_BROKEN = "link-broken"
     NOT_EXECUTABLE = "not-executable"
     LINE_ENDS = "line-ends"
     FINAL_NEWLINE = "final-newline"

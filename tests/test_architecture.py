@@ -74,6 +74,7 @@ PURE = {
     "reviewing.difference",
     "reviewing.lines",
     "reviewing.marks",
+    "checking.packaging",
     "checking.comparison",
     "checking.identity",
     "checking.mending",

@@ -10,7 +10,7 @@ import os
 from functools import partial
 from typing import IO, TYPE_CHECKING, cast
 
-from skillsync.checking import tar_archive, zip_archive
+from skillsync.checking import identity, tar_archive, zip_archive
 from skillsync.checking.contents import (
     ArchiveError,
     BombError,
@@ -24,6 +24,7 @@ from skillsync.checking.contents import (
     shipped,
     twins,
 )
+from skillsync.checking.identity import PYTHON_FILES, Identity
 from skillsync.checking.offer import GEM, NPM, SDIST, WHEEL, Offer, problem
 from skillsync.checking.tree import USUAL, Paths
 from skillsync.discovery import PYPI
@@ -34,7 +35,7 @@ from skillsync.discovery.pypi import metadata, record
 from skillsync.errors import Code, Problem, UnreadableError
 from skillsync.filesystem import READ
 from skillsync.schema import MalformedError
-from skillsync.values import Value
+from skillsync.values import Value, replace
 from skillsync.yaml_nodes import Mapping, Scalar, YamlError, compose
 from skillsync.yaml_nodes import Node as YamlNode
 
@@ -61,8 +62,7 @@ class _Read(Value):
     """An artifact as it was read: who it says it is, its files, and what its checksums say."""
 
     ecosystem: str
-    name: str
-    version: str
+    identity: Identity
     about: str
     root: Folder
     faults: tuple[tuple[str, str], ...]
@@ -113,6 +113,7 @@ def _unread(source: str, root: str, kind: str, error: ArchiveError | _UnknownErr
     faults = error.gathered.faults if isinstance(error, _UnknownError) else ()
     return Offer(
         package=blank,
+        identity=Identity(name="unknown", is_stated=False),
         is_artifact=True,
         about="",
         provider=look_in({}, blank, ()),
@@ -150,9 +151,14 @@ def _offer(source: str, root: str, found: _Read) -> Offer:
     elif source.endswith(WHEEL):
         places = record.places(path for path, _ in files(found.root))
     else:
-        places = paths.places(found.name, ("", "src"))
+        places = paths.places(found.identity)
     package = Package(
-        ecosystem=found.ecosystem, name=found.name, version=found.version, root=root, places=places, source=source
+        ecosystem=found.ecosystem,
+        name=found.identity.name,
+        version=found.identity.version,
+        root=root,
+        places=places,
+        source=source,
     )
     provider = look_in(found.root, package, places)
     skills = [skill.path for skill in provider.skills]
@@ -163,6 +169,7 @@ def _offer(source: str, root: str, found: _Read) -> Offer:
         problems.append(problem(package, Code.CHECKSUM_MISMATCH, found.about, text, hint="build it again"))
     return Offer(
         package=package,
+        identity=found.identity,
         is_artifact=True,
         about=found.about,
         provider=provider,
@@ -224,8 +231,7 @@ def _gem(opened: IO[bytes], size: int) -> _Read:
         raise _UnknownError(str(error), outer) from None
     return _Read(
         ecosystem="gem",
-        name=name,
-        version=version,
+        identity=Identity(name=name, version=version),
         about="metadata.gz",
         root=data.root,
         faults=(*outer.faults, *data.faults),
@@ -279,8 +285,7 @@ def _wheel(opened: IO[bytes], size: int) -> _Read:
     _lay_out(gathered, f"{about[0].removesuffix('.dist-info')}.data")
     return _Read(
         ecosystem=PYPI,
-        name=who.name,
-        version=who.version,
+        identity=Identity(name=who.name, version=who.version),
         about=f"{about[0]}/RECORD",
         root=gathered.root,
         faults=tuple(gathered.faults),
@@ -360,15 +365,26 @@ def _tarball(opened: IO[bytes], size: int, *, is_npm: bool = False) -> _Read:
     faults = tuple(gathered.faults)
     # npm installs whatever has a package.json; what it packs is a .tgz, and a source distribution is a .tar.gz.
     if "PKG-INFO" in inner and not (is_npm and package_json.FILE_NAME in inner):
-        who = _distribution(gathered, "PKG-INFO")
-        return _Read(ecosystem=PYPI, name=who.name, version=who.version, about="PKG-INFO", root=inner, faults=faults)
+        told = _distribution(gathered, "PKG-INFO")
+        made = replace(_settings(inner), name=told.name, version=told.version, is_stated=True)
+        return _Read(ecosystem=PYPI, identity=made, about="PKG-INFO", root=inner, faults=faults)
     about = package_json.FILE_NAME
     try:
         one = package_json.identity(package_json.load(_content(gathered, about)))
     except (MalformedError, ValueError) as error:
         raise _UnknownError(f"{about}: {error}", gathered) from None
     faults += tuple(_npm_faults(inner))
-    return _Read(ecosystem="npm", name=one.name, version=one.version, about=about, root=inner, faults=faults)
+    who = Identity(name=one.name, version=one.version)
+    return _Read(ecosystem="npm", identity=who, about=about, root=inner, faults=faults)
+
+
+def _settings(root: Folder) -> Identity:
+    """Return what the files of a source distribution say of where skills are: it is built as the tree is."""
+    found = {name: node.text for name in PYTHON_FILES if isinstance(node := root.get(name), Regular) and node.text}
+    try:
+        return identity.python(found, "") or Identity(name="")
+    except MalformedError:
+        return Identity(name="")
 
 
 def _npm_faults(root: Folder) -> Iterator[tuple[str, str]]:

@@ -13,10 +13,11 @@ import subprocess
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
-from skillsync.checking.artifact import suffix
+from skillsync.checking.artifact import read_artifact, suffix
+from skillsync.checking.offer import GEM
 from skillsync.discovery import PYPI
-from skillsync.errors import Code, Problem, SkillsyncError
-from skillsync.filesystem import upward_from
+from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
+from skillsync.filesystem import read_file, upward_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 _GIT = ".git"
 _MOST_OUTPUT = 1 << 16  # bytes that are kept of what a build prints
+_LONGEST_LINE = 300
+_LONGEST_PATH = 1 << 13
 # Never a source of what is built, and large.
 _LEFT_OUT = frozenset({_GIT, ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox"})
 _PYTHON_TOOLS = (
@@ -35,11 +38,13 @@ _PYTHON_TOOLS = (
 
 
 class BuildError(Exception):
-    """A build has failed: `output` is the end of what it printed."""
+    """A build has failed: `output` is the end of what it printed, and its last line is in the text."""
 
     def __init__(self, command: Sequence[str], reason: str, output: str) -> None:
         """Take the command, and what became of it."""
-        super().__init__(f"{' '.join(command[:2])} {reason}")
+        last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
+        said = f": {last[:_LONGEST_LINE]}" if last else ""
+        super().__init__(f"{' '.join(command[:2])} {reason}{said}")
         self.output = output
 
 
@@ -64,7 +69,15 @@ def build(offer: Offer, into: str) -> list[str]:
     found = sorted(f"{into}/{name}" for name in os.listdir(into) if suffix(name))
     if not found:
         raise BuildError(command, "made no artifact", output)
-    return found
+    return [_named(path) for path in found] if ecosystem == "gem" else found
+
+
+def _named(gem: str) -> str:
+    """Call a gem as `gem build` calls it where it isn't told a file, its platform aside."""
+    package = read_artifact(gem, gem).package
+    path = f"{os.path.dirname(gem)}/{package.name}-{package.version}{GEM}"
+    os.rename(gem, path)
+    return path
 
 
 def _need(tool: str, owner: str) -> None:
@@ -125,8 +138,11 @@ def _git_directory(top: str) -> str:
     path = f"{top}/{_GIT}"
     if os.path.isdir(path):
         return path
-    with open(path, encoding="utf-8", errors="surrogateescape") as opened:
-        return os.path.join(top, opened.read().removeprefix("gitdir:").strip())
+    try:
+        content = read_file(path, _LONGEST_PATH, follow=True) or b""
+    except UnreadableError as error:
+        raise UnreadableError(f"{path}: {error}") from None
+    return os.path.join(top, os.fsdecode(content).removeprefix("gitdir:").strip())
 
 
 def _left_out(directory: str, names: Sequence[str]) -> set[str]:

@@ -1,6 +1,6 @@
-"""What of a tree's skills is in the artifact that was built of it: the commonest fault is that nothing is.
+"""Trees beside what was built of them: the commonest fault is that a skill of the tree is in no artifact.
 
-Invariants: pure; what is missing is said of the tree, where it is mended, with the setting of the tool that builds it.
+Invariants: pure; what is missing is said of the tree, where it is mended; what is wrong in both is said once.
 """
 
 from __future__ import annotations
@@ -8,61 +8,92 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
+from skillsync.checking import rules
 from skillsync.checking.offer import problem
-from skillsync.discovery import PYPI
+from skillsync.checking.packaging import mend
 from skillsync.errors import Code, Problem, Severity
-from skillsync.hashing import MAX_LINKS, File, Link
+from skillsync.hashing import MAX_LINKS, File
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillsync.checking.offer import Offer, Shipped
+    from skillsync.discovery.provider import FoundSkill
     from skillsync.hashing import Entry, Tree
+    from skillsync.snapshot import Snapshot
 
 _MOST = 5
-# By how the name of a build backend begins; {package} is the import package, {place} the skills directory in it, {path}
-# the same in the tree.
-_PYTHON = {
-    "setuptools": 'in pyproject.toml, [tool.setuptools.package-data]: "{package}" = ["{place}/**/*"]',
-    "hatchling": 'in pyproject.toml, [tool.hatch.build]: artifacts = ["/{path}/**"]',
-    "poetry": 'in pyproject.toml, [tool.poetry]: include = [{{ path = "{path}/**/*", format = ["sdist", "wheel"] }}]',
-    "pdm": 'in pyproject.toml, [tool.pdm.build]: includes = ["{path}/**/*"]',
-}
+_BUILD_AGAIN = "build it again"
+
+
+def problems(offers: Sequence[Offer]) -> list[Problem]:
+    """Return all that is wrong, each once: packages of one tree share files, and an artifact has what its tree has."""
+    known = pairs(offers)
+    trees = {id(artifact): tree for tree, artifact in known}
+    # Some builds put skills where they are; what isn't in the tree's own places is in the artifact's.
+    filled = {id(tree) for tree, artifact in known if artifact.skills}
+    own = {id(offer): rules.problems(offer) for offer in offers}
+    found: list[Problem] = []
+    for offer in offers:
+        if tree := trees.get(id(offer)):
+            found += _unrepeated(own[id(offer)], own[id(tree)], has_skills=bool(tree.skills) or id(tree) in filled)
+            found += _compared(tree, offer)
+        else:
+            found += [one for one in own[id(offer)] if one.code is not Code.NO_SKILLS or id(offer) not in filled]
+    return list({(one.message, one.line, one.column): one for one in reversed(found)}.values())[::-1]
 
 
 def pairs(offers: Iterable[Offer]) -> list[tuple[Offer, Offer]]:
-    """Return each artifact with the tree that it is of: the one of its name, or the only one of its ecosystem."""
+    """Return each artifact with the tree that it is of: the one of its name, or one whose name only a build knows."""
     known = list(offers)
     trees = [one for one in known if not one.is_artifact]
     found = []
     for artifact in known:
         if artifact.is_artifact and artifact.is_read:
             alike = [one for one in trees if one.package.ecosystem == artifact.package.ecosystem]
-            named = [one for one in alike if one.package.name == artifact.package.name] or alike
+            named = [one for one in alike if one.package.name == artifact.package.name]
+            named = named or [one for one in alike if not one.identity.is_stated]
             if len(named) == 1:
                 found.append((named[0], artifact))
     return found
 
 
-def compared(tree: Offer, artifact: Offer) -> Iterator[Problem]:
+def _compared(tree: Offer, artifact: Offer) -> Iterator[Problem]:
     """Yield what differs between the skills of a tree and those of an artifact of it."""
-    built = {one.found.name: one for one in artifact.skills}
+    built = _matched(tree, artifact)
     for shipped in tree.skills:
-        if other := built.pop(shipped.found.name, None):
+        if other := built.get(shipped.found.path):
             yield from _of_skill(tree, artifact, shipped, other)
         else:
             yield _missing(tree, artifact, shipped)
-    for other in built.values():
-        text = f"is not in {tree.package.source}: the artifact is of another state"
-        yield problem(
-            artifact.package,
-            Code.ARTIFACT_DIFFERS,
-            other.found.path,
-            text,
-            severity=Severity.WARNING,
-            hint="build it again",
-            skill=other.found.name,
-        )
+    taken = {one.found.path for one in built.values()}
+    moved = {one.rpartition("/")[2] for one in tree.elsewhere}
+    for other in artifact.skills:
+        if other.found.path not in taken and other.found.name not in moved:
+            yield problem(
+                artifact.package,
+                Code.ARTIFACT_DIFFERS,
+                other.found.path,
+                f"is not in {tree.package.source}: the artifact is of another state",
+                severity=Severity.WARNING,
+                hint=_BUILD_AGAIN,
+                skill=other.found.name,
+            )
+
+
+def _matched(tree: Offer, artifact: Offer) -> Mapping[str, Shipped]:
+    """Return by a tree's paths the artifact's skills: each the one in its place, else the one of its name."""
+    left = {one.found.path: one for one in artifact.skills}
+    found: dict[str, Shipped] = {}
+    for shipped in tree.skills:
+        path = shipped.found.path
+        if place := next((one for one in tree.identity.installed(path) if one in left), None):
+            found[path] = left.pop(place)
+    named = {one.found.name: one for one in left.values()}
+    for shipped in tree.skills:
+        if shipped.found.path not in found and (other := named.pop(shipped.found.name, None)):
+            found[shipped.found.path] = other
+    return found
 
 
 def _missing(tree: Offer, artifact: Offer, shipped: Shipped) -> Problem:
@@ -71,7 +102,7 @@ def _missing(tree: Offer, artifact: Offer, shipped: Shipped) -> Problem:
     at = [one for one in artifact.elsewhere if one.rpartition("/")[2] == skill.name]
     if at:
         text = f"is in {artifact.package.source} as {at[0]}, where no consumer looks"
-    hint = mend(tree, skill.path)
+    hint = mend(tree, shipped)
     return problem(tree.package, Code.SKILL_NOT_PACKAGED, skill.path, text, hint=hint, skill=skill.name)
 
 
@@ -85,14 +116,13 @@ def _of_skill(tree: Offer, artifact: Offer, shipped: Shipped, other: Shipped) ->
         path for path, entry in mine.items() if path in its and its[path] not in {entry, _content(mine, path, entry)}
     ]
     if missing:
-        hint = mend(tree, skill.path)
-        if tree.package.ecosystem == "npm" and any(isinstance(mine[path], Link) for path in missing):
-            hint = "npm leaves links out: put files in their place"
+        hint = mend(tree, shipped, missing)
         text = f"is in {where} without {_few(missing)}"
         yield problem(tree.package, Code.SKILL_NOT_PACKAGED, skill.path, text, hint=hint, skill=skill.name)
     if changed:
         text = f"has other content in {where}: {_few(changed)}"
-        yield problem(tree.package, Code.ARTIFACT_DIFFERS, skill.path, text, hint="build it again", skill=skill.name)
+        yield problem(tree.package, Code.ARTIFACT_DIFFERS, skill.path, text, hint=_BUILD_AGAIN, skill=skill.name)
+    yield from _bits(tree, where, skill, shipped.snapshot, other.snapshot)
     if more := [path for path in its if path not in mine]:
         text = f"has more in {where}: {_few(more)}"
         yield problem(
@@ -101,7 +131,27 @@ def _of_skill(tree: Offer, artifact: Offer, shipped: Shipped, other: Shipped) ->
             skill.path,
             text,
             severity=Severity.WARNING,
-            hint="build it again; if the build makes them, this is well",
+            hint=f"{_BUILD_AGAIN}; if the build makes them, this is well",
+            skill=skill.name,
+        )
+
+
+def _bits(tree: Offer, where: str, skill: FoundSkill, mine: Snapshot, its: Snapshot) -> Iterator[Problem]:
+    """Yield the scripts that some build has left without their executable bit."""
+    lost = [
+        path
+        for path, facts in mine.facts.items()
+        if facts.script and facts.executable and path in its.facts and not its.facts[path].executable
+    ]
+    if lost:
+        yield problem(
+            tree.package,
+            Code.NOT_EXECUTABLE,
+            skill.path,
+            f"has in {where} no executable bit on {_few(lost)}",
+            severity=Severity.NOTE,
+            hint="the build drops it, and skillsync sets it again; for other tools, say in SKILL.md how these are run, "
+            "as in `sh scripts/NAME`",
             skill=skill.name,
         )
 
@@ -124,39 +174,19 @@ def _few(paths: Sequence[str]) -> str:
     return ", ".join([*found[:_MOST], *more])
 
 
-def mend(tree: Offer, skill: str) -> str:
-    """Return what makes a build take a skill in."""
-    place = skill.rpartition("/")[0]
-    if tree.package.ecosystem == "gem":
-        return (
-            f'in {tree.about}, add them to the files: `spec.files += Dir["{place}/**/*"]`; '
-            "where these come from `git ls-files`, `git add` the skill"
-        )
-    if tree.package.ecosystem != PYPI:
-        return f'in package.json, add "{place}" to `files`; see that no .npmignore or .gitignore leaves it out'
-    inner = ".agents/skills" if place.endswith("/.agents/skills") else "skills"
-    package = place.removeprefix("src/").removesuffix(f"/{inner}").replace("/", ".")
-    words = {"package": package, "place": inner, "path": place}
-    known = next((hint for name, hint in _PYTHON.items() if tree.backend.startswith(name)), None)
-    if known is None:
-        return "include it as package data, in the settings of your build backend; see that no .gitignore leaves it out"
-    return known.format(**words)
-
-
-def unrepeated(problems: Iterable[Problem], tree: Iterable[Problem]) -> list[Problem]:
+def _unrepeated(problems: Iterable[Problem], tree: Iterable[Problem], *, has_skills: bool) -> list[Problem]:
     """Leave out what is wrong in an artifact because it is in the tree, which is said of the tree.
 
-    That there is no skill is said of each that is missing, unless the tree has none either.
+    That there is no skill is said of each that is missing, where there is any; a lost executable bit is a difference.
     """
     known = {_bare(one) for one in tree}
-    has_skills = all(one.code is not Code.NO_SKILLS for one in tree)
-    said = (one for one in problems if one.code is not Code.NO_SKILLS or not has_skills)
-    return [one for one in said if one.skill is None or _bare(one) not in known]
+    left_out = {Code.NOT_EXECUTABLE, *((Code.NO_SKILLS,) if has_skills else ())}
+    return [one for one in problems if one.code not in left_out and _bare(one) not in known]
 
 
 def _bare(problem: Problem) -> tuple[object, ...]:
     """Return a problem without where it is."""
     path = problem.path or ""
     text = problem.message.removeprefix(posixpath.normpath(posixpath.join(problem.source or "", path)))
-    inside = path.partition(f"/{problem.skill}")[2]
+    inside = path.partition(f"/{problem.skill}")[2] if problem.skill else path
     return problem.code, problem.severity, problem.skill, inside, text, problem.line, problem.column

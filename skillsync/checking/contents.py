@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, Union
 
 from blake3 import blake3
 
+from skillsync.checking.identity import PYTHON_FILES
 from skillsync.checking.offer import TEXT_LIMIT, Shipped, is_looked_into
 from skillsync.discovery.provider import FoundSkill, Ignored, Provider, child_of
 from skillsync.discovery.skill import READ_SIZE
@@ -38,6 +39,7 @@ _RATIO = 200
 _MOST_TEXT = 64 << 20  # bytes that are kept
 # By the last part of its path, what says who a package is and what is in it; and how much of it is read.
 _TOLD = {"METADATA": 1 << 16, "WHEEL": 1 << 16, "PKG-INFO": 1 << 16, "RECORD": 32 << 20, "package.json": 3 << 20}
+_SETTINGS = 3 << 20  # of each file at the top of a source distribution that says how it is built
 
 
 class ArchiveError(Exception):
@@ -169,6 +171,8 @@ class Gathered:
     def _wanted(path: str, name: str, start: bytes, *, executable: bool) -> int:
         if name in _TOLD:
             return _TOLD[name]
+        if name in PYTHON_FILES and path.count("/") == 1:
+            return _SETTINGS
         return TEXT_LIMIT if name == SKILL_FILE or is_looked_into(path, start) or executable else 0
 
     def _keep(self, count: int) -> None:

@@ -26,28 +26,41 @@ _SETUP_NAME = r"""\bname\s*=\s*["']([^"'\n]+)["']"""
 
 
 class Identity(Value):
-    """A package's name and version, "" for what isn't known.
+    """A package's name and version, "" for what isn't known; `is_stated` tells whether its files say the name.
 
-    `roots` are where a tree has its import packages; `backend` is what builds them.
+    Of a Python distribution, `roots` are where a tree has its import packages, `backend` is what builds them, and
+    `moved` are the directories and files that a wheel has elsewhere, each with its place there. `lists_files` tells
+    whether a package.json says which files are packed.
     """
 
     name: str
     version: str = ""
+    is_stated: bool = True
     roots: tuple[str, ...] = ("", "src")
     backend: str = ""
+    moved: tuple[tuple[str, str], ...] = ()
+    lists_files: bool = False
+
+    def installed(self, path: str) -> Iterator[str]:
+        """Yield where what is built may have a path of the tree, what is likelier first."""
+        for source, place in self.moved:
+            if f"{path}/".startswith(f"{source}/"):
+                yield place + path.removeprefix(source)
+        yield path
+        yield from (path.removeprefix(f"{root}/") for root in self.roots if root and path.startswith(f"{root}/"))
 
 
 def gem(file: str, content: bytes) -> Identity:
     """Return what a gemspec says by itself; one that computes its name is called like its file, as all are."""
     text = content.decode(errors="replace")
     stem = file.removesuffix(".gemspec")
-    name = next((one for one in re.findall(_GEM_NAME, text) if rubygems.is_name(one)), stem)
+    stated = next((one for one in re.findall(_GEM_NAME, text) if rubygems.is_name(one)), None)
     found = re.search(_GEM_VERSION, text)
     try:
         version = rubygems.normal_version(found[1]) if found else ""
     except ValueError:
         version = ""
-    return Identity(name=name, version=version)
+    return Identity(name=stated or stem, version=version, is_stated=stated is not None)
 
 
 def npm(content: bytes) -> Identity | None:
@@ -56,7 +69,8 @@ def npm(content: bytes) -> Identity | None:
     if data.get("private") is True or ("name" not in data and "version" not in data):
         return None
     found = package_json.identity(data)
-    return Identity(name=found.name, version=found.version if "version" in data else "")
+    version = found.version if "version" in data else ""
+    return Identity(name=found.name, version=version, lists_files=isinstance(data.get("files"), list))
 
 
 def python(files: Mapping[str, bytes], directory: str) -> Identity | None:
@@ -66,18 +80,21 @@ def python(files: Mapping[str, bytes], directory: str) -> Identity | None:
     """
     data: Mapping[str, Any] = toml(files["pyproject.toml"]).data if "pyproject.toml" in files else {}
     project = _table(data, "project") or _table(data, "tool", "poetry")
-    setup = _setup_cfg(files.get("setup.cfg", b""))
+    config = _setup_cfg(files.get("setup.cfg", b""))
+    setup = config.get("metadata", {})
     script = re.search(_SETUP_NAME, files.get("setup.py", b"").decode(errors="replace"))
     if not (project or "build-system" in data or setup or "setup.py" in files):
         return None
-    stated = (project.get("name"), setup.get("name"), script and script[1], directory)
-    name = next((canonical(one) for one in stated if isinstance(one, str) and _is_name(one)), "unknown")
+    names = (project.get("name"), setup.get("name"), script and script[1])
+    stated = next((one for one in names if isinstance(one, str) and _is_name(one)), None)
     backend = _table(data, "build-system").get("build-backend", "setuptools")  # PEP 517's default
     return Identity(
-        name=name,
+        name=canonical(stated or (directory if _is_name(directory) else "unknown")),
         version=_version(project.get("version")),
-        roots=tuple(dict.fromkeys(_roots(data))),
+        is_stated=stated is not None,
+        roots=tuple(dict.fromkeys(_roots(data, config))),
         backend=backend if isinstance(backend, str) else "",
+        moved=tuple(_moved(data)),
     )
 
 
@@ -101,8 +118,8 @@ def _table(data: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _setup_cfg(content: bytes) -> Mapping[str, str]:
-    """Return [metadata] of a setup.cfg; one that can't be read tells nothing, and its build will say so."""
+def _setup_cfg(content: bytes) -> Mapping[str, Mapping[str, str]]:
+    """Return the sections of a setup.cfg; one that can't be read tells nothing, and its build will say so."""
     parser = RawConfigParser(strict=False)
     # The parser's own pattern takes the square of a blank's length for it; how long one is tells nothing.
     text = re.sub(r"[^\S\n]{2,}", " ", content.decode(errors="replace"))
@@ -110,17 +127,41 @@ def _setup_cfg(content: bytes) -> Mapping[str, str]:
         parser.read_string(text)
     except Error:
         return {}
-    return dict(parser["metadata"]) if "metadata" in parser else {}
+    return {name: dict(parser[name]) for name in parser.sections()}
 
 
-def _roots(data: Mapping[str, Any]) -> Iterator[str]:
+def _roots(data: Mapping[str, Any], config: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     """Yield the directories below which the build looks for import packages: the usual ones, and what settings name."""
     yield from ("", "src")
-    where = _table(data, "tool", "setuptools", "packages", "find").get("where")
+    wheel = _table(data, "tool", "hatch", "build", "targets", "wheel")
+    poetry = _list(_table(data, "tool", "poetry"), "packages")
     stated = [
-        *(where if isinstance(where, list) else ()),
+        *_list(_table(data, "tool", "setuptools", "packages", "find"), "where"),
         _table(data, "tool", "setuptools", "package-dir").get(""),
+        config.get("options", {}).get("package_dir", "").strip().removeprefix("=").strip(),
+        config.get("options.packages.find", {}).get("where"),
         _table(data, "tool", "maturin").get("python-source"),
         _table(data, "tool", "uv", "build-backend").get("module-root"),
+        _table(data, "tool", "pdm", "build").get("package-dir"),
+        *(one.get("from") for one in poetry if isinstance(one, dict)),
+        *(one.rpartition("/")[0] for one in _list(wheel, "packages") if isinstance(one, str)),
     ]
-    yield from (one.strip("/") for one in stated if isinstance(one, str) and ".." not in one.split("/"))
+    yield from (one.strip("/") for one in stated if isinstance(one, str) and _is_inside(one))
+
+
+def _list(table: Mapping[str, Any], key: str) -> list[Any]:
+    found = table.get(key)
+    return found if isinstance(found, list) else []
+
+
+def _is_inside(path: str) -> bool:
+    return ".." not in path.split("/") and not path.startswith("/")
+
+
+def _moved(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what hatchling puts elsewhere in a wheel: the only backend with a setting for that."""
+    build = _table(data, "tool", "hatch", "build")
+    for table in (build, _table(build, "targets", "wheel")):
+        for source, place in _table(table, "force-include").items():
+            if isinstance(place, str) and _is_inside(source) and _is_inside(place.strip("/")):
+                yield source.removeprefix("./").strip("/"), place.strip("/")

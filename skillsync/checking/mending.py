@@ -17,6 +17,7 @@ from skillsync.values import Value
 if TYPE_CHECKING:
     from skillsync.discovery.skill import Frontmatter
 
+QUOTES = "quotes"
 # On one line, and nothing in it that YAML or a person could take for anything but the text.
 _DESCRIPTION = re.compile(r"(description:[ \t]+)([^\"'|>\[{&*!#\s](?:.*\S)?)[ \t]*")
 _CONTINUED = re.compile(r"[ \t]")
@@ -48,7 +49,7 @@ def mended(skill: str, path: str, content: bytes) -> Mended | None:
             return None
         if quoted := _quoted(skill, new):
             new = quoted
-            what.append("quotes")
+            what.append(QUOTES)
     return Mended(content=new, what=tuple(what)) if what else None
 
 

@@ -16,6 +16,7 @@ from skillsync.values import Value, replace
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from skillsync.checking.identity import Identity
     from skillsync.discovery.environment import Package
     from skillsync.discovery.provider import FoundSkill, Provider
     from skillsync.snapshot import Snapshot
@@ -40,18 +41,18 @@ class Offer(Value):
 
     `package.source` is what the person has named, `package.root` the same as an absolute path. `elsewhere` are the
     directories with a SKILL.md where nobody looks. `about` is the file that makes it a package: what is wrong with all
-    of it is said of that. `backend` is what builds a Python distribution. `is_beside` tells whether another package of
-    the same tree has skills; `is_read` is False where only `problems`, those of reading it, are known.
+    of it is said of that. `is_beside` tells whether another package of the same tree has skills; `is_read` is False
+    where only `problems`, those of reading it, are known.
     """
 
     package: Package
+    identity: Identity
     is_artifact: bool
     about: str
     provider: Provider
     skills: tuple[Shipped, ...]
     elsewhere: tuple[str, ...]
     problems: tuple[Problem, ...] = ()
-    backend: str = ""
     is_beside: bool = False
     is_read: bool = True
 

@@ -6,21 +6,25 @@ may well be meant a note; the rules for one skill are discovery's and the tree w
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from skillsync import hidden
-from skillsync.checking.offer import MARKDOWN, TEXT_LIMIT, WHEEL, is_looked_into, problem
+from skillsync.checking.mending import QUOTES, mended
+from skillsync.checking.offer import MARKDOWN, SDIST, TEXT_LIMIT, WHEEL, is_looked_into, problem
 from skillsync.discovery import PYPI
 from skillsync.discovery.skill import value
 from skillsync.errors import Code, Problem, Severity, typed
-from skillsync.hashing import SKILL_FILE
-from skillsync.reviewing.marks import leaving
+from skillsync.hashing import SKILL_FILE, parents
+from skillsync.reviewing.marks import inside, leaving, links
 from skillsync.snapshot import shipped_faults
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from skillsync.checking.offer import Offer, Shipped
+    from skillsync.discovery.provider import FoundSkill
     from skillsync.snapshot import Snapshot
 
 # The Agent Skills format's; those of name and description are discovery's.
@@ -28,7 +32,9 @@ _COMPATIBILITY = 500
 _LINES = 500
 # What runs a script by its name's ending needs no `#!`; such a file in `scripts/` may be meant to be imported.
 _SCRIPTS = (".bash", ".js", ".mjs", ".pl", ".py", ".rb", ".sh", ".ts", ".zsh")
-_NOT_EXECUTABLE_HINT = "run `chmod +x` on it, and commit that"
+# Of blocks of code; and of targets that stand for others.
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_EXAMPLE = re.compile(r"[{}<>$*…`|]|\.\.\.|^[^./]+$")
 # What runs by itself without `#!`: ELF, Mach-O, Windows.
 _BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
 _NO_SKILLS = {
@@ -44,9 +50,7 @@ def problems(offer: Offer) -> list[Problem]:
         return list(offer.problems)
     found = [*offer.problems, *(offer.retold(one).as_error() for one in offer.provider.problems)]
     if not offer.skills:
-        text = f"makes {offer.package.key}, which ships no skill: looked in {', '.join(offer.searched)}"
-        severity, hint = Severity.NOTE if offer.is_beside else Severity.ERROR, _NO_SKILLS[offer.package.ecosystem]
-        found.append(problem(offer.package, Code.NO_SKILLS, offer.about, text, severity=severity, hint=hint))
+        found.append(_no_skills(offer))
     for shipped in offer.skills:
         found += _of_skill(offer, shipped)
     found += _doubled(offer)
@@ -55,10 +59,24 @@ def problems(offer: Offer) -> list[Problem]:
     return found
 
 
+def _no_skills(offer: Offer) -> Problem:
+    is_it = "is" if offer.is_artifact else "makes"
+    text = f"{is_it} {offer.package.key}, which ships no skill: looked in {', '.join(offer.searched)}"
+    return problem(
+        offer.package,
+        Code.NO_SKILLS,
+        "." if offer.is_artifact else offer.about,
+        text,
+        severity=Severity.NOTE if offer.is_beside else Severity.ERROR,
+        hint=_NO_SKILLS[offer.package.ecosystem],
+    )
+
+
 def _of_skill(offer: Offer, shipped: Shipped) -> Iterator[Problem]:
     skill = shipped.found
-    yield from (offer.retold(one) for one in skill.problems)
-    if skill.is_valid and not is_distinct(skill.name, offer.package.name):
+    yield from (_with_mend(offer, shipped, offer.retold(one)) for one in skill.problems)
+    is_known = offer.identity.is_stated or offer.package.ecosystem == "gem"  # a gemspec is called like its gem
+    if skill.is_valid and is_known and not is_distinct(skill.name, offer.package.name):
         yield problem(
             offer.package,
             Code.NAME_COLLISION,
@@ -74,6 +92,15 @@ def _of_skill(offer: Offer, shipped: Shipped) -> Iterator[Problem]:
     for path, content in shipped.texts.items():
         if is_looked_into(path, content):
             yield from _of_text(offer, shipped, path, content)
+
+
+def _with_mend(offer: Offer, shipped: Shipped, found: Problem) -> Problem:
+    """Return a problem of a skill's frontmatter with what mends it, where discovery leaves that to the provider."""
+    if not found.is_error:
+        return replace(found, hint="shorten it")
+    new = mended(shipped.found.name, SKILL_FILE, shipped.texts.get(SKILL_FILE, b""))
+    does_it = new is not None and QUOTES in new.what
+    return replace(found, hint=f"{found.hint}; {_fixed(offer, 'does it')}") if does_it else found
 
 
 def is_distinct(skill: str, package: str) -> bool:
@@ -98,6 +125,38 @@ def _of_tree(offer: Offer, shipped: Shipped, snapshot: Snapshot) -> Iterator[Pro
         path = f"{skill.path}/{fault.path}"
         hint = "take it out of the skill: no consumer installs one that holds it"
         yield problem(offer.package, Code.UNSAFE_SKILL, path, fault.reason, hint=hint, skill=skill.name)
+    yield from _nested(offer, skill, snapshot)
+    yield from _hidden(offer, skill, snapshot)
+    for path, facts in sorted(snapshot.facts.items()):
+        if text := _not_runnable(path, script=facts.script, executable=facts.executable, start=shipped.texts.get(path)):
+            severity = Severity.WARNING if facts.script or facts.executable else Severity.NOTE
+            hint = _fixed(offer, "sets it") if facts.script else "begin it with `#!`, and the program that runs it"
+            if not facts.script and not facts.executable:
+                hint += "; or say in SKILL.md how it is run"
+            yield problem(
+                offer.package,
+                Code.NOT_EXECUTABLE,
+                f"{skill.path}/{path}",
+                text,
+                severity=severity,
+                hint=hint,
+                skill=skill.name,
+            )
+
+
+def _nested(offer: Offer, skill: FoundSkill, snapshot: Snapshot) -> Iterator[Problem]:
+    """Yield the skills that a skill holds."""
+    if inner := [path.rpartition("/")[0] for path in snapshot.tree if path.endswith(f"/{SKILL_FILE}")]:
+        text = f"holds what no consumer finds as a skill of its own: {', '.join(_few(inner))}"
+        hint = f"if that is not meant, move each beside `{skill.name}`"
+        severity = Severity.NOTE
+        yield problem(
+            offer.package, Code.SKILL_ELSEWHERE, skill.path, text, severity=severity, hint=hint, skill=skill.name
+        )
+
+
+def _hidden(offer: Offer, skill: FoundSkill, snapshot: Snapshot) -> Iterator[Problem]:
+    """Yield the names and files that hold what nobody sees."""
     for path in sorted({*snapshot.tree, *snapshot.hidden}):
         named = hidden.in_name(path)
         finding = snapshot.hidden.get(path)
@@ -115,21 +174,6 @@ def _of_tree(offer: Offer, shipped: Shipped, snapshot: Snapshot) -> Iterator[Pro
             line=first.line if first else None,
             column=first.column if first else None,
         )
-    for path, facts in sorted(snapshot.facts.items()):
-        if text := _not_runnable(path, script=facts.script, executable=facts.executable, start=shipped.texts.get(path)):
-            severity = Severity.WARNING if facts.script or facts.executable else Severity.NOTE
-            hint = _NOT_EXECUTABLE_HINT if facts.script else "begin it with `#!`, and the program that runs it"
-            if not facts.script and not facts.executable:
-                hint += "; or say in SKILL.md how it is run"
-            yield problem(
-                offer.package,
-                Code.NOT_EXECUTABLE,
-                f"{skill.path}/{path}",
-                text,
-                severity=severity,
-                hint=hint,
-                skill=skill.name,
-            )
 
 
 def _not_runnable(path: str, *, script: bool, executable: bool, start: bytes | None) -> str | None:
@@ -172,17 +216,44 @@ def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Itera
             line=line,
         )
     if path.lower().endswith(MARKDOWN):
-        for line, target in leaving(path, content.decode(errors="replace")):
-            yield problem(
-                offer.package,
-                Code.LINK_OUT,
-                place,
-                f"links to `{target}`, which is outside of the skill",
-                severity=Severity.WARNING,
-                hint="put what it leads to into the skill, or link to a URL: a consumer has that directory alone",
-                skill=skill.name,
-                line=line,
-            )
+        yield from _of_links(offer, shipped, path, content.decode(errors="replace"))
+
+
+def _of_links(offer: Offer, shipped: Shipped, path: str, text: str) -> Iterator[Problem]:
+    """Yield the links to what a consumer has not got."""
+    skill = shipped.found
+    for line, code, what, hint in (*_links_out(path, text), *_broken_links(shipped, path, text)):
+        place, severity = f"{skill.path}/{path}", Severity.WARNING
+        yield problem(
+            offer.package, code, place, f"links to {what}", severity=severity, hint=hint, skill=skill.name, line=line
+        )
+
+
+def _links_out(path: str, text: str) -> Iterator[tuple[int, Code, str, str]]:
+    hint = "put what it leads to into the skill, or link to a URL: a consumer has that directory alone"
+    for line, target in leaving(path, text):
+        yield line, Code.LINK_OUT, f"`{target}`, which is outside of the skill", hint
+
+
+def _broken_links(shipped: Shipped, path: str, text: str) -> Iterator[tuple[int, Code, str, str]]:
+    entries = shipped.snapshot.tree if shipped.snapshot else {}
+    there = {*entries, *(above for entry in entries for above in parents(entry))}
+    for line, target in links(_prose(text)):
+        led = inside(path, target)
+        if led and led not in there and not _EXAMPLE.search(target):
+            yield line, Code.LINK_BROKEN, f"`{target}`, which is not there", "add it, or correct the link"
+
+
+def _prose(text: str) -> str:
+    """Return a text of Markdown without its code, where links are often examples."""
+    found: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        start = _FENCE.match(line)
+        found.append("" if fence or start else re.sub("`[^`]*`", "", line))
+        if start and (not fence or start[1].startswith(fence)):
+            fence = "" if fence else start[1]
+    return "\n".join(found)
 
 
 def _fixed(offer: Offer, does: str) -> str:
@@ -237,8 +308,9 @@ def _is_below(path: str, directory: str) -> bool:
 
 
 def _elsewhere(offer: Offer) -> Iterator[Problem]:
-    """Yield the skills where no consumer looks. Nobody knows yet whether a tree's are shipped."""
-    severity = Severity.WARNING if offer.is_artifact else Severity.NOTE
+    """Yield the skills where no consumer looks. Nobody knows yet whether those of a source are shipped."""
+    is_installed = offer.is_artifact and not offer.package.source.endswith(SDIST)
+    severity = Severity.WARNING if is_installed else Severity.NOTE
     where = "PACKAGE/.agents/skills/NAME/" if offer.package.ecosystem == PYPI else "skills/NAME/"
     above: dict[str, list[str]] = {}
     for directory in offer.elsewhere:

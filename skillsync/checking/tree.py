@@ -81,7 +81,7 @@ def _identities(root: str, names: Sequence[str]) -> Iterator[_Made]:
             if found := identity.npm(_content(root, PACKAGE_JSON)):
                 yield _Made(ecosystem="npm", about=PACKAGE_JSON, identity=found)
         except (MalformedError, ValueError) as error:
-            nameless = Identity(name=os.path.basename(root))
+            nameless = Identity(name=os.path.basename(root), is_stated=False)
             yield _Made(ecosystem="npm", about=PACKAGE_JSON, identity=nameless, fault=error)
 
 
@@ -92,6 +92,7 @@ def _python(root: str, names: Sequence[str]) -> Iterator[_Made]:
         if files and (found := identity.python(files, os.path.basename(root))):
             yield _Made(ecosystem="pypi", about=about, identity=found)
     except MalformedError as error:
+        # Its name may stand in what can't be read.
         found = identity.python({"setup.py": files.get("setup.py", b"")}, os.path.basename(root))
         assert found is not None  # noqa: S101  # with a setup.py there is always one
         yield _Made(ecosystem="pypi", about=about, identity=found, fault=error)
@@ -108,7 +109,7 @@ def _content(root: str, name: str) -> bytes:
 def _offer(source: str, root: str, made: _Made, paths: Paths) -> Offer:
     """Look into a tree as consumers will look into what is built of it."""
     name, version = made.identity.name, made.identity.version
-    places = USUAL.get(made.ecosystem) or paths.places(name, made.identity.roots)
+    places = USUAL.get(made.ecosystem) or paths.places(made.identity)
     package = Package(ecosystem=made.ecosystem, name=name, version=version, root=root, places=places, source=source)
     provider = _without_installed(look(package, places, _whole))
     skills = tuple(_shipped(package, skill) for skill in provider.skills)
@@ -116,19 +117,22 @@ def _offer(source: str, root: str, made: _Made, paths: Paths) -> Offer:
     if made.fault:
         line, column = made.fault.place if isinstance(made.fault, MalformedError) else (None, None)
         text = f"can't be used: {made.fault}"
-        problems.append(problem(package, Code.PACKAGE_UNREADABLE, made.about, text, line=line, column=column))
+        hint = "correct it, and check again: name and settings are not known before that"
+        problems.append(
+            problem(package, Code.PACKAGE_UNREADABLE, made.about, text, hint=hint, line=line, column=column)
+        )
     if paths.are_cut_off:
         text = f"stands beside more than {MOST_FILES} files, of which the rest was not looked at"
         problems.append(problem(package, Code.PACKAGE_UNREADABLE, made.about, text, severity=Severity.WARNING))
     return Offer(
         package=package,
+        identity=made.identity,
         is_artifact=False,
         about=made.about,
         provider=provider,
         skills=skills,
         elsewhere=(),
         problems=tuple(problems),
-        backend=made.identity.backend,
     )
 
 
@@ -188,11 +192,11 @@ class Paths:
                     left.append(f"{prefix}{name}/")
         return cls(names, are_cut_off=bool(left) or len(names) > MOST_FILES)
 
-    def places(self, name: str, roots: Iterable[str]) -> tuple[str, ...]:
-        """Return the skills directories of a Python project's import packages."""
-        likely = likely_names(Distribution(name=name, spelling=name, version=""))
-        found: dict[str, None] = {}
-        for root in roots:
+    def places(self, made: Identity) -> tuple[str, ...]:
+        """Return the skills directories of a Python project's import packages, and what becomes one in a wheel."""
+        likely = likely_names(Distribution(name=made.name, spelling=made.name, version=""))
+        found = dict.fromkeys(self._moved(made.moved))
+        for root in made.roots:
             prefix = f"{root}/" if root else ""
             paths = [path.removeprefix(prefix) for path in self._found if path.startswith(prefix)]
             # Below src/ all is a package; beside setup.py and tests/, what has an `__init__` or the project's name.
@@ -201,6 +205,18 @@ class Paths:
             kept = [path for path in paths if root or path.partition("/")[0] in packages]
             found |= dict.fromkeys(prefix + place for place in record.places(kept))
         return tuple(sorted(found))
+
+    def _moved(self, moved: Iterable[tuple[str, str]]) -> Iterator[str]:
+        """Yield the directories whose skills a wheel has in a skills directory, by the same names."""
+        for source, place in moved:
+            for path in self._found:
+                inner = path.removeprefix(f"{source}/")
+                if inner != path and f"/{inner}".endswith(f"/{SKILL_FILE}"):
+                    skill = f"{place}/{inner}".rpartition("/")[0]
+                    above, _, name = skill.rpartition("/")
+                    directory = path.rpartition("/")[0]
+                    if above in record.places([f"{skill}/{SKILL_FILE}"]) and directory.rpartition("/")[2] == name:
+                        yield directory.rpartition("/")[0]
 
     def elsewhere(self, skills: Iterable[str], *, is_tree: bool) -> tuple[str, ...]:
         """Return the directories with a SKILL.md that are in no skill; a tree has some that are not shipped."""

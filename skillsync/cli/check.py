@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from skillsync.checking import building, comparison, rules
+from skillsync.checking import building, comparison
 from skillsync.checking.artifact import SUFFIXES, read_artifact, suffix
 from skillsync.checking.offer import joined, problem
 from skillsync.checking.repair import Repaired, repair
@@ -43,10 +43,10 @@ def run(project: Project, paths: Sequence[str], *, build: bool, fix: bool) -> Re
     found = [offer for path in paths for offer in _read(path)]
     repaired, refused = repair(_trees(found, "--fix", "mends")) if fix else ([], [])
     if repaired:
-        found = [offer for path in paths for offer in _read(path)]
+        found = _read_again(paths, repaired)
     built, failed, output = _built(found) if build else ([], [], [])
     found += built
-    problems = [*refused, *_problems(found), *failed]
+    problems = [*refused, *comparison.problems(found), *failed]
     offers = [offer for offer in found if offer.is_read]
     checked, places = _Checked(offers), _by_place(problems)
     is_ok = bool(checked.skills) and not any(one.is_error for one in problems)
@@ -77,18 +77,14 @@ def run(project: Project, paths: Sequence[str], *, build: bool, fix: bool) -> Re
     )
 
 
-def _problems(offers: Sequence[Offer]) -> list[Problem]:
-    """Return all that is wrong, each once: packages of one tree share files, and an artifact has what its tree has."""
-    trees = {id(offer): tree for tree, offer in comparison.pairs(offers)}
-    own = {id(offer): rules.problems(offer) for offer in offers}
-    found: list[Problem] = []
-    for offer in offers:
-        if tree := trees.get(id(offer)):
-            found += comparison.unrepeated(own[id(offer)], own[id(tree)])
-            found += comparison.compared(tree, offer)
-        else:
-            found += own[id(offer)]
-    return list({(one.message, one.line, one.column): one for one in reversed(found)}.values())[::-1]
+def _read_again(paths: Sequence[str], repaired: Sequence[Repaired]) -> list[Offer]:
+    """Return what is there after it was mended. Raises SkillsyncError, which says that it was."""
+    try:
+        return [offer for path in paths for offer in _read(path)]
+    except (OSError, UnreadableError, SkillsyncError) as error:
+        message = f"{report.counted(len(repaired), 'file')} mended, and what is there can't be read again: {error}"
+        hint = "look at what has changed there meanwhile, and check again"
+        raise SkillsyncError(Problem(code=Code.IO, message=message, hint=hint)) from None
 
 
 def _trees(offers: Iterable[Offer], option: str, does: str) -> list[Offer]:
@@ -123,11 +119,13 @@ def _built(offers: Sequence[Offer]) -> tuple[list[Offer], list[Problem], list[st
             try:
                 paths = building.build(offer, f"{scratch}/{number}")
             except building.BuildError as error:
-                hint = "what it printed stands above the summary; run it yourself to see more"
+                hint = "run the build yourself to see all that it prints"
                 problems.append(
                     problem(offer.package, Code.BUILD_FAILED, offer.about, f"makes no package: {error}", hint=hint)
                 )
                 output += [f"  | {report.printable(line)}" for line in error.output.splitlines()[-_MOST_LINES:]]
+            except SkillsyncError as error:
+                problems += [one for one in error.problems if one not in problems]
             else:
                 found += [read_artifact(path, os.path.basename(path)) for path in paths]
     return found, problems, output

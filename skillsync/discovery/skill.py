@@ -169,6 +169,8 @@ def _explained(error: YamlError, block: str) -> _FaultError:
             hint = f'put the value in quotes: {bare[1]}: "{quoted}"'
         else:
             hint = "put the whole text in quotes, or begin it with `>-` on the key's line"
+    elif line[error.column - 1 :].startswith("\t"):
+        reason, hint = "a tab stands where YAML allows blanks alone", "put blanks in the tab's place"
     elif error.reason.startswith("could not find expected ':'"):
         reason = "the line is neither `key: value` nor an indented continuation"
         hint = "indent the lines that continue a text by two spaces"

@@ -58,6 +58,14 @@ class Finding(Value):
         """Where it is, with the line if there is one."""
         return printable(placed(self.path, self.line, self.column))
 
+    @property
+    def said(self) -> str:
+        """Place and text, the place once: what `check` says begins with it."""
+        path = printable(self.path)
+        if self.text.startswith(f"{path} "):
+            return self.place + self.text.removeprefix(path)
+        return f"{self.place}: {self.text}"
+
 
 def findings(report: Report, prefix: str) -> Iterator[Finding]:
     """Yield what a report has found; `prefix` is the project's directory in the repository, with a slash, or ""."""

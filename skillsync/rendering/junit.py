@@ -35,7 +35,7 @@ def render(report: Report, prefix: str) -> str:
         failed = Finding(kind="failed", message=message, hint=None, path=prefix or ".")
         _add(suite, "skillsync", report.command, "error", [failed])
     if warnings := [problem for problem in problems if problem.severity is not Severity.ERROR]:
-        texts = (f"{one.severity.value}[{one.kind}]: {one.place}: {one.text}" for one in warnings)
+        texts = (f"{one.severity.value}[{one.kind}]: {one.said}" for one in warnings)
         SubElement(suite, "system-err").text = _visible("\n".join(texts))
     for name, count in (("tests", "testcase"), ("failures", "testcase/failure"), ("errors", "testcase/error")):
         suite.set(name, str(len(suite.findall(count))))
@@ -78,7 +78,7 @@ def _add(suite: Element, place: str, name: str, outcome: str, found: list[Findin
         # Readers of this form take one outcome for each test.
         message = found[0].message if len(found) == 1 else f"{len(found)} differences"
         kinds = ", ".join(sorted({one.kind for one in found}))
-        texts = (f"{one.place}: {one.text}" for one in found)
+        texts = (one.said for one in found)
         SubElement(case, outcome, type=kinds, message=message).text = _visible("\n".join(texts))
 
 

@@ -147,22 +147,43 @@ def _ascii(host: str) -> str:
 def leaving(path: str, text: str) -> Iterator[tuple[int, str]]:
     """Yield line and target of each link of Markdown in a file that leads to a file outside of the skill.
 
-    `path` is the file's, relative to the skill's directory. A parser of Markdown was rejected: it takes seconds for the
-    worst 64 KiB, and passes over what stands in a block of code, which an agent follows too.
+    `path` is the file's, relative to the skill's directory.
+    """
+    yield from ((number, target) for number, target in links(text) if leaves(path, target))
+
+
+def links(text: str) -> Iterator[tuple[int, str]]:
+    """Yield line and target of each link of Markdown in a text.
+
+    A parser of Markdown was rejected: it takes seconds for the worst 64 KiB, and passes over what stands in a block of
+    code, which an agent follows too.
     """
     for number, line in enumerate(text.split("\n"), 1):
         # Every link has one of these; the pattern takes many times as long to find nothing in a line.
-        if not ("](" in line or "]:" in line or "=" in line):
-            continue
-        targets = (next(filter(None, found), "") for found in re.findall(_TARGET, line))
-        yield from ((number, target) for target in dict.fromkeys(targets) if leaves(path, target))
+        if "](" in line or "]:" in line or "=" in line:
+            targets = (next(filter(None, found), "") for found in re.findall(_TARGET, line))
+            yield from ((number, target) for target in dict.fromkeys(targets))
 
 
 def leaves(path: str, target: str) -> bool:
     """Whether the target of a link in a file is a file outside of the skill."""
-    plain = unquote(target).replace("\\", "/").partition("#")[0].partition("?")[0]
+    plain = _plain(target)
     if plain.lower().startswith("file:") or plain.startswith(("/", "~")) or re.match("[A-Za-z]:/", plain):
         return not plain.startswith("//")  # that is a host
-    if re.match(_SCHEME, plain):
-        return False
-    return posixpath.normpath(posixpath.join(posixpath.dirname(path), plain)).split("/")[0] == ".."
+    return not re.match(_SCHEME, plain) and _joined(path, plain).split("/")[0] == ".."
+
+
+def inside(path: str, target: str) -> str | None:
+    """Return which path in the skill's directory a link in a file leads to; None where it leads to none, or itself."""
+    plain = _plain(target)
+    is_elsewhere = not plain or plain.startswith("//") or re.match(_SCHEME, plain) or leaves(path, target)
+    return None if is_elsewhere else _joined(path, plain)
+
+
+def _plain(target: str) -> str:
+    """Return a target's path, as the file system knows it."""
+    return unquote(target).replace("\\", "/").partition("#")[0].partition("?")[0]
+
+
+def _joined(path: str, plain: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), plain))

@@ -111,6 +111,22 @@ def test_a_file_of_python_makes_no_npm_package_a_source_distribution(tmp_path: P
     assert (result.code, result.json["packages"][0]["ecosystem"]) == (1, "npm")
 
 
+@pytest.mark.parametrize(
+    ("settings", "paths"),
+    [
+        ('[project]\nname = "kelp"\n[tool.maturin]\npython-source = "python"\n', ["python/kelp/skills/kelp-forms"]),
+        ('[project]\nname = "kelp"\n', []),
+        ("[project\n", []),
+    ],
+)
+def test_a_source_distribution_is_laid_out_as_its_settings_say(tmp_path: Path, settings: str, paths: list[str]) -> None:
+    files = {**SDIST, "pyproject.toml": settings, "python/kelp/skills/kelp-forms/SKILL.md": skill("kelp-forms")}
+    del files["src/kelp/skills/kelp-forms/SKILL.md"]
+    write(tmp_path / "kelp-1.2.0.tar.gz", tarball(files, top="kelp-1.2.0/"))
+    offer = read_artifact(str(tmp_path / "kelp-1.2.0.tar.gz"), "kelp-1.2.0.tar.gz")
+    assert (offer.package.key, [one.found.path for one in offer.skills]) == ("pypi:kelp", paths)
+
+
 def test_what_is_wrong_in_a_skill_is_found_in_an_archive(tmp_path: Path) -> None:
     files = {
         "skills/kelp-colon/SKILL.md": "---\nname: kelp-colon\ndescription: a: b\n---\n",

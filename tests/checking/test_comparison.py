@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import gems
 import pytest
-from artifacts import gem, packed, tarball, wheel_files, write, zipped
+from artifacts import entry, gem, packed, tarball, wheel_files, write, zipped
 from projects import Project, skill
 from tools import need, need_network, need_python_tool
 
-from skillsync.checking.comparison import mend
+from skillsync.checking.packaging import mend
 from skillsync.checking.tree import read_tree
 
 if TYPE_CHECKING:
@@ -196,9 +196,94 @@ def test_an_artifact_is_compared_with_the_tree_of_its_name(tmp_path: Path) -> No
     write(project.root / "broken.gem", b"")
     result = check(project, "a", "b", "b.gem", "c.gem")
     assert found(result) == [("error", "skill-not-packaged", "b", "skills/b-x")]
-    # Where only one can be meant, it is; and what can't be read is compared with nothing.
-    result = check(project, "a", "c.gem", "broken.gem")
-    assert [one[1] for one in found(result)] == ["skill-not-packaged", "artifact-differs", "archive-unreadable"]
+    # Another package's artifact is compared with nothing, as is what can't be read.
+    write(project.root / "d.gem", gem(packed({}), name="d"))
+    result = check(project, "a", "c.gem", "d.gem", "broken.gem")
+    assert [one[1:3] for one in found(result)] == [("no-skills", "d.gem"), ("archive-unreadable", "broken.gem")]
+    # A tree whose name only a build knows is the artifact's, if there is one such tree.
+    project.write({"a/a.gemspec": GEMSPEC.replace('"kelp"', "NAME")})
+    result = check(project, "a", "c.gem")
+    assert [one[1] for one in found(result)] == ["skill-not-packaged", "artifact-differs"]
+    project.write({"b/b.gemspec": GEMSPEC.replace('"kelp"', "NAME")})
+    assert found(check(project, "a", "b", "c.gem")) == []
+
+
+def test_skills_of_one_name_are_compared_each_with_the_one_in_its_place(tmp_path: Path) -> None:
+    places = ("skills/kelp-forms", ".agents/skills/kelp-forms")
+    files = {f"{place}/SKILL.md": skill("kelp-forms", f"{place}\n") for place in places} | {f"{places[0]}/a.md": ""}
+    package = '{"name": "kelp", "version": "1.0.0", "files": ["skills"]}'
+    project = Project(tmp_path / "all").write({**files, "package.json": package})
+    double = ("error", "duplicate-skill", ".", places[0])
+    for gone in ((), (places[0],), (places[1],)):
+        kept = {path: text for path, text in files.items() if path.rpartition("/")[0] not in gone}
+        write(project.root / "kelp.tgz", tarball({"package.json": package, **kept}))
+        result = check(project, ".", "kelp.tgz")
+        assert found(result) == [double, *(("error", "skill-not-packaged", ".", place) for place in gone)]
+    del files[f"{places[0]}/a.md"]
+    write(project.root / "kelp.tgz", tarball({"package.json": package, **files}))
+    assert "skills/kelp-forms is in kelp.tgz without a.md" in said(check(project, ".", "kelp.tgz"))
+
+
+PKG_INFO = "Metadata-Version: 2.1\nName: kelp\nVersion: 1.2.0\n"
+HATCH = """[project]
+name = "kelp"
+version = "1.2.0"
+[build-system]
+build-backend = "hatchling.build"
+[tool.hatch.build.targets.wheel.force-include]
+"skills" = "kelp/.agents/skills"
+"more/kelp-x" = "kelp/.agents/skills/kelp-x"
+"more/kelp-y" = "kelp/.agents/skills/kelp-other"
+"""
+
+
+def test_what_a_setting_puts_elsewhere_is_where_the_wheel_has_it(tmp_path: Path) -> None:
+    tree = {"pyproject.toml": HATCH, "kelp/__init__.py": "", "skills/kelp-forms/SKILL.md": skill("kelp-forms")}
+    tree |= {"more/kelp-x/SKILL.md": skill("kelp-x"), "more/kelp-y/SKILL.md": skill("kelp-y")}
+    project = Project(tmp_path / "all").write({f"kelp/{path}": text for path, text in tree.items()})
+    place = "kelp/.agents/skills"
+    files = {f"{place}/{name}/SKILL.md": skill(name) for name in ("kelp-forms", "kelp-x", "kelp-y")}
+    write(project.root / "kelp.whl", zipped(wheel_files({"kelp/__init__.py": "", **files})))
+    write(
+        project.root / "kelp.tar.gz",
+        tarball({**tree, "PKG-INFO": PKG_INFO}),
+    )
+    result = check(project, "kelp", "kelp.whl", "kelp.tar.gz")
+    assert (result.code, [one for one in found(result) if one[0] != "note"]) == (0, [])
+    assert [one["path"] for one in result.json["packages"][0]["skills"]] == [
+        "more/kelp-x", "more/kelp-y", "skills/kelp-forms",
+    ]  # fmt: skip
+    write(project.root / "kelp.whl", zipped(wheel_files({"kelp/__init__.py": ""})))
+    result = check(project, "kelp", "kelp.whl")
+    assert ("error", "skill-not-packaged", "kelp", "skills/kelp-forms") in found(result)
+
+
+def test_where_the_build_alone_knows_its_skills_the_artifact_tells(tmp_path: Path) -> None:
+    tree = {"setup.py": "setup(name='kelp', cmdclass=MOVES)\n", "data/kelp-forms/SKILL.md": skill("kelp-forms")}
+    project = Project(tmp_path / "all").write({f"kelp/{path}": text for path, text in tree.items()})
+    assert [one[:2] for one in found(check(project, "kelp"))] == [("error", "no-skills"), ("note", "skill-elsewhere")]
+    files = {"kelp/__init__.py": "", "kelp/skills/kelp-forms/SKILL.md": skill("kelp-forms")}
+    write(project.root / "kelp.whl", zipped(wheel_files(files)))
+    write(
+        project.root / "kelp.tar.gz",
+        tarball({**tree, "PKG-INFO": PKG_INFO}),
+    )
+    result = check(project, "kelp", "kelp.whl", "kelp.tar.gz")
+    assert (result.code, found(result)) == (0, [("note", "skill-elsewhere", "kelp", "data")])
+
+
+def test_a_script_that_lost_its_bit_in_the_build_is_a_note(tree: Project) -> None:
+    script = f"{PLACE}/scripts/run"
+    tree.write({f"kelp/{script}": "#!/bin/sh\n"})
+    (tree.root / "kelp" / script).chmod(0o755)
+    header = entry(script, size=10, mode=0o644)
+    write(tree.root / "kelp.gem", gem(packed(GEM, (header, b"#!/bin/sh\n"))))
+    result = check(tree, "kelp", "kelp.gem")
+    assert (result.code, found(result)) == (0, [("note", "not-executable", "kelp", PLACE)])
+    assert "no executable bit on scripts/run" in said(result)
+    # Where the tree has none either, that is what is wrong.
+    (tree.root / "kelp" / script).chmod(0o644)
+    assert found(check(tree, "kelp", "kelp.gem")) == [("warning", "not-executable", "kelp", script)]
 
 
 def test_packages_of_two_ecosystems_are_two(tree: Project) -> None:
@@ -234,15 +319,61 @@ def test_the_mend_is_that_of_the_build_backend(tmp_path: Path, backend: str, hin
     text = f'[project]\nname = "kelp"\n[build-system]\nbuild-backend = "{backend}"\n'
     files = {"pyproject.toml": text, "ns/kelp/__init__.py": "", "ns/kelp/skills/x/SKILL.md": skill("x")}
     (offer,) = read_tree(str(Project(tmp_path / "all").write(files).root))
-    assert hint in mend(offer, offer.skills[0].found.path)
+    assert hint in mend(offer, offer.skills[0])
+
+
+@pytest.mark.parametrize(
+    ("backend", "hint"),
+    [
+        (
+            "setuptools.build_meta",
+            '"kelp" = [".agents/skills/**/*", ".agents/skills/**/.*", ".agents/skills/**/.*/**/*", "skills/**/*"]; ',
+        ),
+        ("hatchling.build", '["/src/kelp/.agents/skills/**", "/src/kelp/skills/**", "/src/more/skills/**"]'),
+    ],
+)
+def test_one_mend_is_for_all_skills_of_a_tree(tmp_path: Path, backend: str, hint: str) -> None:
+    text = f'[project]\nname = "kelp"\n[build-system]\nbuild-backend = "{backend}"\n'
+    places = ("kelp/.agents/skills/a", "kelp/skills/b", "more/skills/c")
+    files = {f"src/{place}/SKILL.md": skill(place[-1]) for place in places}
+    files |= {"pyproject.toml": text, "src/kelp/.agents/skills/a/.hidden": ""}
+    (offer,) = read_tree(str(Project(tmp_path / "all").write(files).root))
+    assert all(hint in mend(offer, one) for one in offer.skills)
+
+
+@pytest.mark.parametrize(
+    ("package", "missing", "hint"),
+    [
+        ('"files": ["lib"]', (), 'in package.json, add "skills" to `files`; see that no .npmignore'),
+        ('"files": "lib"', (), "see that no .npmignore or .gitignore leaves it out"),
+        ('"files": ["skills"]', ("a.orig", "ref/.npmrc"), "npm packs no files of these names"),
+        ('"files": ["skills"]', ("a.orig", "ref/a.md"), 'in package.json, add "skills" to `files`'),
+    ],
+)
+def test_the_mend_is_what_npm_goes_by(tmp_path: Path, package: str, missing: tuple[str, ...], hint: str) -> None:
+    files = {"package.json": f'{{"name": "kelp", "version": "1.0.0", {package}}}', f"{PLACE}/SKILL.md": ""}
+    files |= {f"{PLACE}/{path}": "" for path in missing}
+    (offer,) = read_tree(str(Project(tmp_path / "all").write(files).root))
+    assert mend(offer, offer.skills[0], missing).startswith(hint)
 
 
 def test_a_build_backend_that_is_no_text_is_none(tmp_path: Path) -> None:
     (offer,) = read_tree(str(Project(tmp_path).write({"pyproject.toml": "[build-system]\nbuild-backend = 1\n"}).root))
-    assert offer.backend == ""
+    assert offer.identity.backend == ""
 
 
 # By the real tools
+
+
+def test_the_mend_for_a_gem_takes_all_in(tmp_path: Path) -> None:
+    need("gem")
+    files = {**GEM, f"{PLACE}/.hidden": "", f"{PLACE}/.more/a.md": ""}
+    project = Project(tmp_path / "all").write({**files, "kelp.gemspec": GEMSPEC.replace("FILES", 'Dir["lib/**/*"]')})
+    (missing,) = check(project, ".", "--build").json["problems"]
+    mended = missing["hint"].partition("`spec.")[2].partition("`")[0]
+    project.write({"kelp.gemspec": GEMSPEC.replace("FILES", f'Dir["lib/**/*"]\n  s.{mended}')})
+    result = check(project, ".", "--build")
+    assert (result.code, found(result)) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -254,7 +385,7 @@ def test_a_gem_is_built_as_its_author_builds_it(tmp_path: Path, files: str, code
     result = check(project, ".", "--build")
     assert result.code == code, result.out
     assert found(result) == ([("error", "skill-not-packaged", ".", PLACE)] if code else [])
-    assert [one["source"] for one in result.json["packages"]] == [".", "kelp.gem"]
+    assert [one["source"] for one in result.json["packages"]] == [".", "kelp-1.2.0.gem"]
 
 
 def test_a_gem_whose_files_git_lists_lacks_what_was_not_added(tmp_path: Path) -> None:
@@ -265,7 +396,7 @@ def test_a_gem_whose_files_git_lists_lacks_what_was_not_added(tmp_path: Path) ->
     gems.run(("git", "init", "--quiet"), project.root, environ)
     gems.run(("git", "add", "lib", "kelp.gemspec", f"{PLACE}/SKILL.md"), project.root, environ)
     result = check(project, ".", "--build")
-    assert "is in kelp.gem without ref/a.md" in said(result)
+    assert "is in kelp-1.2.0.gem without ref/a.md" in said(result)
 
 
 @pytest.mark.parametrize(("files", "code"), [('["lib"]', 1), ('["lib", "skills"]', 0)])
@@ -358,12 +489,50 @@ def test_published_build_backends(tmp_path: Path, backend: str, settings: str, c
         )
 
 
+@pytest.mark.usefixtures("uv")
+def test_the_mend_for_setuptools_takes_all_in(tmp_path: Path) -> None:
+    need_network()
+    text = '[project]\nname = "kelp"\nversion = "1.0"\n[build-system]\nrequires = ["setuptools"]\n'
+    places = ("kelp/.agents/skills/kelp-forms", "kelp/skills/kelp-more")
+    files = {f"{place}/SKILL.md": skill(place.rpartition("/")[2]) for place in places}
+    files |= {f"{places[0]}/.hidden": "", f"{places[0]}/.more/a.md": "", f"{places[0]}/ref/.more/deep/a.md": ""}
+    project = Project(tmp_path / "all").write({**files, "kelp/__init__.py": "", "pyproject.toml": text})
+    hints = {one["hint"] for one in check(project, ".", "--build").json["problems"]}
+    (hint,) = hints
+    table, _, row = hint.removeprefix("in pyproject.toml, ").partition(": ")
+    project.write({"pyproject.toml": f"{text}{table}\n{row}\n"})
+    result = check(project, ".", "--build")
+    assert (result.code, found(result)) == (0, [])
+
+
+@pytest.mark.usefixtures("uv")
+def test_hatchling_puts_skills_where_its_settings_say(tmp_path: Path) -> None:
+    need_network()
+    settings = HATCH.replace("[build-system]", '[build-system]\nrequires = ["hatchling"]').partition('"more/kelp-x')[0]
+    files = {"pyproject.toml": settings, "kelp/__init__.py": "", "skills/kelp-forms/SKILL.md": skill("kelp-forms")}
+    project = Project(tmp_path / "all").write(files)
+    result = check(project, ".", "--build")
+    assert (result.code, found(result)) == (0, [])
+    assert [one["skills"][0]["path"] for one in result.json["packages"]] == [
+        "skills/kelp-forms", "kelp/.agents/skills/kelp-forms", "skills/kelp-forms",
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("uv")
+def test_a_repository_that_is_no_directory_and_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    project = Project(tmp_path / "all").write(PYTHON)
+    os.mkfifo(project.root / ".git")
+    result = check(project, ".", "--build")
+    assert (result.code, result.codes) == (4, ["io"])
+    assert f"{project.root}/.git: it is not a regular file" in said(result)
+
+
 def test_a_build_that_fails_shows_what_it_printed(tmp_path: Path) -> None:
     need("gem")
     project = Project(tmp_path / "all").write({**GEM, "kelp.gemspec": 'raise "not \x1b[31m today"\n'})
     result = check(project, ".", "--build")
     assert (result.code, found(result)) == (1, [("error", "build-failed", ".", "kelp.gemspec")])
-    assert "kelp.gemspec makes no package: gem build failed with exit code 1" in said(result)
+    assert "kelp.gemspec makes no package: gem build failed with exit code 1: ERROR: " in said(result)
     text = project.run("check", ".", "--build").out
     assert "not \\x1b[31m today" in text
     assert all(line.startswith(("  | ", "failed: ", "read ", "ok: ")) for line in text.splitlines())
@@ -412,6 +581,7 @@ def test_a_tool_that_is_missing_is_named(
     result = check(project, ".", "--build")
     assert (result.code, result.codes) == (3, ["tool-not-found"])
     assert hint in result.json["problems"][0]["hint"]
+    assert result.json["checked"] == {"trees": 1, "artifacts": 0, "skills": 1, "files": 2 if files is GEM else 1}
 
 
 def test_python_s_own_build_is_taken_where_there_is_no_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

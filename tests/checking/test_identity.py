@@ -83,10 +83,53 @@ where = ["python", "../out", 1]
 python-source = "py"
 [tool.uv.build-backend]
 module-root = ""
+[tool.pdm.build]
+package-dir = "pdm"
+[tool.poetry]
+packages = [{ include = "kelp", from = "poetry" }, { include = "other" }, 1]
+[tool.hatch.build.targets.wheel]
+packages = ["hatch/kelp", "kelp", 1]
 """
     found = identity.python({"pyproject.toml": text.encode()}, "kelp")
     assert found is not None
-    assert found.roots == ("", "src", "python", "lib", "py")
+    assert found.roots == ("", "src", "python", "lib", "py", "pdm", "poetry", "hatch")
+    assert list(found.installed("poetry/kelp/skills")) == ["poetry/kelp/skills", "kelp/skills"]
+
+
+@pytest.mark.parametrize("text", ["[options]\npackage_dir =\n    =lib\n", "[options.packages.find]\nwhere = lib\n"])
+def test_a_setup_cfg_says_where_import_packages_are(text: str) -> None:
+    found = identity.python({"setup.cfg": f"[metadata]\nname = kelp\n{text}".encode()}, "kelp")
+    assert found is not None
+    assert "lib" in found.roots
+
+
+def test_hatchling_is_told_what_to_put_elsewhere() -> None:
+    text = """
+[project]
+name = "kelp"
+[tool.hatch.build.force-include]
+"./data/" = "kelp/data"
+[tool.hatch.build.targets.wheel.force-include]
+skills = "/kelp/.agents/skills"
+"../out" = "kelp/out"
+"/etc" = "kelp/etc"
+up = "../up"
+number = 1
+"""
+    found = identity.python({"pyproject.toml": text.encode()}, "kelp")
+    assert found is not None
+    assert found.moved == (("data", "kelp/data"), ("skills", "kelp/.agents/skills"))
+    assert list(found.installed("skills/a")) == ["kelp/.agents/skills/a", "skills/a"]
+    assert list(found.installed("skillset/a")) == ["skillset/a"]
+
+
+def test_a_name_that_its_files_do_not_say_is_not_stated() -> None:
+    assert not identity.gem("file.gemspec", b"s.name = NAME").is_stated
+    assert identity.gem("file.gemspec", b's.name = "kelp"').is_stated
+    for text, is_stated in (("setup()", False), ("setup(name='kelp')", True)):
+        found = identity.python({"setup.py": text.encode()}, "kelp")
+        assert found is not None
+        assert found.is_stated is is_stated
 
 
 def test_a_long_blank_in_a_setup_cfg_takes_no_time() -> None:

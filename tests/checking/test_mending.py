@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from projects import Project, skill
 
 from skillsync import filesystem
 from skillsync.checking.mending import mended
+from skillsync.checking.repair import repair
 from skillsync.discovery.skill import about, parse, value
 from skillsync.hashing import SKILL_FILE
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from projects import Result
+
+    from skillsync.checking.offer import Offer
 
 PLACE = "skills/kelp-forms"
 GOOD = {"kelp.gemspec": 's.name = "kelp"\n', f"{PLACE}/SKILL.md": skill("kelp-forms")}
@@ -260,6 +264,21 @@ def test_what_the_system_refuses_is_said_and_the_rest_goes_on(
     assert len(result.json["fixed"]) == 2
     assert project.read(f"{PLACE}/SKILL.md") == before
     assert sorted(os.listdir(project.root / PLACE)) == ["SKILL.md", "data.bin", "good", "run"]
+
+
+def test_where_what_was_mended_can_not_be_read_again_it_says_that_it_was_mended(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overtaken(offers: list[Offer]) -> object:
+        done = repair(offers)
+        shutil.rmtree(project.root / "skills")
+        (project.root / "kelp.gemspec").unlink()
+        return done
+
+    monkeypatch.setattr("skillsync.cli.check.repair", overtaken)
+    result = fix(project, "--format", "json")
+    assert (result.code, result.codes) == (4, ["io"])
+    assert result.json["problems"][0]["message"].startswith("3 files mended, and what is there can't be read again: ")
 
 
 def test_an_artifact_is_never_changed(project: Project) -> None:

@@ -154,7 +154,9 @@ def test_what_lock_would_refuse_is_an_error_with_its_place(tmp_path: Path) -> No
     )
     colon = next(one for one in result.json["problems"] if one["path"] == "skills/kelp-colon/SKILL.md")
     assert (colon["line"], colon["column"], colon["source"]) == (3, 21, ".")
-    assert colon["hint"] == 'put the value in quotes: description: "Sets up: goals"'
+    assert colon["hint"] == 'put the value in quotes: description: "Sets up: goals"; `skillsync check --fix .` does it'
+    (long,) = [one for one in result.json["problems"] if one["path"] == "skills/kelp-long/SKILL.md"]
+    assert long["hint"] == "shorten it"
     said = {one["name"]: one["ok"] for one in result.json["packages"][0]["skills"]}
     assert (said["kelp-forms"], said["kelp-long"], said["kelp-unsafe"]) == (True, True, False)
 
@@ -194,7 +196,7 @@ def test_scripts_that_may_not_run_are_warnings(tmp_path: Path) -> None:
 def test_texts_are_looked_into(tmp_path: Path) -> None:
     place = "skills/kelp-forms"
     front = f"---\nname: kelp-forms\ndescription: Forms.\ncompatibility: {'c' * 501}\n---\n"
-    body = "[in](ref/a.md)\n[out](../../README.md)\n" + "text\n" * 500
+    body = "[in](ref/a.md)\n[out](../../README.md)\n[gone](ref/b.md)\n" + "text\n" * 500
     files = {
         f"{place}/SKILL.md": front + body,
         f"{place}/ref/a.md": "[up](../SKILL.md) [out](../../x.md)\r\nend",
@@ -209,11 +211,54 @@ def test_texts_are_looked_into(tmp_path: Path) -> None:
         ("warning", "format-limit", f"{place}/SKILL.md", None),
         ("note", "format-limit", f"{place}/SKILL.md", None),
         ("warning", "link-out", f"{place}/SKILL.md", 7),
+        ("warning", "link-broken", f"{place}/SKILL.md", 8),
         ("note", "line-ends", f"{place}/ref/a.md", 1),
         ("note", "final-newline", f"{place}/ref/a.md", 2),
         ("warning", "link-out", f"{place}/ref/a.md", 1),
         ("warning", "line-ends", f"{place}/run", 1),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_broken"),
+    [
+        ("[a](ref/gone.md)", True),
+        ("[a](<ref/gone one.md>)", True),
+        ("[a]: ref/gone.md", True),
+        ("[a](./REF/a.md)", True),
+        ("[a](ref/gone.md#part)", True),
+        ("[a](ref/%61.md?x#part)", False),
+        ("[a](ref/)", False),
+        ("[a](ref)", False),
+        ("[a](SKILL.md)", False),
+        ("[a](#part)", False),
+        ("[a](https://example.org/a.md)", False),
+        ("[a](//example.org/a.md)", False),
+        ("[a](mailto:a@example.org)", False),
+        ("as in [text](url)", False),
+        ("[a](ref/{name}.md)", False),
+        ("[a](ref/<name>.md)", False),
+        ("```md\n[a](ref/gone.md)\n```", False),
+        ("~~~\n```\n[a](ref/gone.md)\n~~~", False),
+        ("```\n```\n[a](ref/gone.md)", True),
+        ("`[a](ref/gone.md)` and `more`", False),
+    ],
+)
+def test_a_link_to_a_file_that_is_not_there_is_a_warning(tmp_path: Path, text: str, is_broken: bool) -> None:  # noqa: FBT001
+    place = "skills/kelp-forms"
+    files = {f"{place}/SKILL.md": skill("kelp-forms", f"{text}\n"), f"{place}/ref/a.md": ""}
+    result = check(make(tmp_path / "kelp", {**GOOD, **files}), ".")
+    assert (result.code, found(result)) == (0, [("warning", "link-broken", f"{place}/SKILL.md")] * is_broken)
+
+
+def test_of_a_name_that_is_guessed_no_skill_s_is_judged(tmp_path: Path) -> None:
+    files = {"pyproject.toml": "[project\n", "other/__init__.py": "", "other/skills/forms/SKILL.md": skill("forms")}
+    result = check(make(tmp_path / "kelp", files), ".")
+    assert found(result)[0] == ("error", "package-unreadable", "pyproject.toml")
+    assert "name-collision" not in result.codes
+    assert "correct it" in result.json["problems"][0]["hint"]
+    files |= {"pyproject.toml": '[project]\nname = "kelp"\n', "kelp/__init__.py": ""}
+    assert "name-collision" in check(make(tmp_path / "named", files), ".").codes
 
 
 def test_skills_where_nobody_looks_are_said(tmp_path: Path) -> None:
@@ -233,6 +278,7 @@ def test_skills_where_nobody_looks_are_said(tmp_path: Path) -> None:
     project = make(tmp_path / "kelp", {**GOOD, **files})
     result = check(project, ".")
     assert found(result) == [
+        ("note", "skill-elsewhere", "skills/kelp-forms"),
         ("note", "no-skill-file", "skills/hollow"),
         ("note", "skill-elsewhere", "SKILL.md"),
         ("note", "skill-elsewhere", "lib/skills/SKILL.md"),
@@ -241,9 +287,10 @@ def test_skills_where_nobody_looks_are_said(tmp_path: Path) -> None:
         ("note", "skill-elsewhere", "skills/group"),
     ]
     messages = [one["message"] for one in result.json["problems"]]
-    assert messages[4].endswith(": kelp-0, kelp-1, kelp-2, kelp-3, kelp-4, and 2 more")
-    assert 'path = "data"' in result.json["problems"][4]["hint"]
-    hints = [one["hint"] for one in result.json["problems"]][1:4]
+    assert messages[5].endswith(": kelp-0, kelp-1, kelp-2, kelp-3, kelp-4, and 2 more")
+    assert 'path = "data"' in result.json["problems"][5]["hint"]
+    assert messages[0].endswith("as a skill of its own: nested")
+    hints = [one["hint"] for one in result.json["problems"]][2:5]
     assert hints == [f"move it to {place}skills/NAME/SKILL.md" for place in ("", "lib/", "")]
     assert "ignored: skills/LICENSE: is a file" in project.run("check", ".", "--verbose").out
 
@@ -450,7 +497,9 @@ def test_each_skill_is_a_test(tmp_path: Path) -> None:
         ("a", "kelp-forms", []),
         ("b", "package", ["no-skills"]),
     ]
-    assert (suite[-1].text or "").startswith("note[name-collision]: a/skills/forms/SKILL.md: ")
+    assert (suite[-1].text or "").startswith("note[name-collision]: a/skills/forms/SKILL.md has the name")
+    (failure,) = [failed for case in suite for failed in case if failed.get("type") == "invalid-skill"]
+    assert (failure.text or "").startswith("a/skills/kelp-bad/SKILL.md:1:1 has no frontmatter\n")
 
 
 def test_what_is_outside_of_the_repository_is_said_of_the_directory(tmp_path: Path) -> None:

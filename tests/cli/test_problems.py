@@ -283,6 +283,10 @@ def link_out(project: Project) -> Result:
     return checked(project, skill("kelp-forms", "See [the guide](../../README.md).\n"))
 
 
+def link_broken(project: Project) -> Result:
+    return checked(project, skill("kelp-forms", "See [the guide](references/guide.md).\n"))
+
+
 def not_executable(project: Project) -> Result:
     return checked(project, **{"skills/kelp-forms/scripts/run": "#!/bin/sh\n"})
 
@@ -333,6 +337,7 @@ PROBLEMS: dict[str, Callable[[Project], Result]] = {
         skill_elsewhere,
         format_limit,
         link_out,
+        link_broken,
         not_executable,
         line_ends,
         final_newline,
