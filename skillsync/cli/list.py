@@ -12,6 +12,7 @@ from unicodedata import east_asian_width
 from skillsync.commands.overview import overview
 from skillsync.commands.project import load_lock, load_manifest
 from skillsync.errors import typed
+from skillsync.locking.examination import left_out
 from skillsync.locking.lockfile import Lockfile
 from skillsync.locking.manifest import FILE_NAME
 from skillsync.rendering import report
@@ -55,7 +56,11 @@ def run(project: Project, *, verify: bool, width: int | None = None) -> Report:
             *([*size, *_none_in(shelves)] if cells else none),
             *report.own_lines(found.own),
         ],
-        details=[*report.note_lines(found.environments), *report.ignored_lines(found.candidates)],
+        details=[
+            *report.note_lines(found.environments),
+            *report.ignored_lines(found.candidates),
+            *report.left_out_lines(left_out(found.candidates)),
+        ],
         data={
             "environments": report.environments_json(found.environments),
             "providers": [_shelf_json(shelf) for shelf in shelves],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from skillsync.commands import lock
 from skillsync.commands.resolving import nothing
+from skillsync.locking.examination import left_out
 from skillsync.locking.lockfile import FILE_NAME
 from skillsync.rendering import report
 from skillsync.rendering.report import Report
@@ -33,7 +34,11 @@ def run(project: Project, *, check: bool, strict: bool, only: Sequence[str] = ()
     return Report(
         lines=[*lines, *_summary(done)],
         palette=report.CHANGES,
-        details=[*report.note_lines(found.environments), *report.ignored_lines(found.candidates)],
+        details=[
+            *report.note_lines(found.environments),
+            *report.ignored_lines(found.candidates),
+            *report.left_out_lines(left_out(found.candidates)),
+        ],
         data={
             "environments": report.environments_json(found.environments),
             "changes": [

@@ -13,7 +13,7 @@ from skillsync.commands.project import load_lock, load_manifest
 from skillsync.errors import LOOK, Code, Problem, SkillsyncError, did_you_mean
 from skillsync.filesystem import open_directory, read_start
 from skillsync.hashing import SKILL_FILE, File
-from skillsync.locking.examination import without_skills
+from skillsync.locking.examination import left_out, without_skills
 from skillsync.locking.lockfile import Lockfile
 from skillsync.locking.manifest import FILE_NAME
 from skillsync.locking.reasons import reason
@@ -53,7 +53,8 @@ def run(project: Project, name: str) -> Report:
     """Show a skill of every provider that ships it, or a provider. Raises SkillsyncError for a name of neither."""
     manifest, lock = load_manifest(project), load_lock(project) or Lockfile()
     seen = overview(project, manifest, lock, is_wanted=lambda choice, skill: name in _names(choice, skill))
-    shelves, problems = seen.shelves, seen.problems
+    # Who asks for what the manifest leaves out is told what is wrong with it, too.
+    shelves, problems = seen.shelves, (*seen.problems, *left_out(seen.found.candidates))
     rows = [(shelf, row) for shelf in shelves for row in shelf.rows if row.name == name]
     named = [] if rows else [shelf for shelf in shelves if name in {shelf.key, shelf.name}]
     if not rows and not named:

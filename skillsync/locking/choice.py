@@ -44,6 +44,10 @@ class Choice(Value):
         """Whether the manifest admits a skill of the package."""
         return bool(self.rule and self.rule.admits(skill))
 
+    def selects(self, skill: str) -> bool:
+        """Whether the manifest asks for a skill of the package by its exact name."""
+        return bool(self.rule and self.rule.selects(skill))
+
 
 class Candidate(Value):
     """A choice and what was found in each of its variants."""

@@ -1,20 +1,24 @@
 """What is wrong with the packages that were found, as far as frontmatter, names and the manifest tell.
 
-Invariants: pure; two admitted providers of one name are an error, never a choice; what nobody relies on is a warning.
+Invariants: pure; two admitted providers of one name are an error, never a choice; what nobody relies on is a warning,
+and what the manifest leaves out not even that.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from skillsync.errors import LOOK, Code, Problem, Severity, typed
 from skillsync.locking.choice import Candidate, manifest_problem, version_not_admitted
-from skillsync.locking.manifest import FILE_NAME, Manifest, is_pattern, matches
+from skillsync.locking.manifest import FILE_NAME, Manifest, is_pattern, matches, skill_fault
 from skillsync.locking.pins import Pinned, raised
 from skillsync.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from skillsync.discovery.provider import FoundSkill
 
 
 def examine(candidates: Sequence[Candidate], manifest: Manifest, pinned: Pinned) -> list[Problem]:
@@ -24,15 +28,36 @@ def examine(candidates: Sequence[Candidate], manifest: Manifest, pinned: Pinned)
         problems += _about_package(candidate)
         for provider in candidate.providers:
             for skill in provider.skills:
-                # What is valid and not admitted is nobody's business here.
-                if not skill.is_valid or (candidate.choice.rule and candidate.choice.rule.admits(skill.name)):
-                    problems += raised(map(_for_authors, skill.problems), skill, candidate, pinned)
+                if candidate.choice.admits(skill.name):
+                    problems += raised(_told(skill, candidate), skill, candidate, pinned)
         problems += _about_rule(candidate)
         problems += _about_version(candidate, pinned)
         problems += _hollow(candidate, pinned)
     problems += _unmatched(candidates, manifest)
     problems += _duplicates(candidates, pinned)
     return list(dict.fromkeys(problems))
+
+
+def left_out(candidates: Iterable[Candidate]) -> list[Problem]:
+    """Return what is wrong with the skills that are not admitted.
+
+    Nobody is warned of it: the manifest has settled what would be to do about it. Who asks is told.
+    """
+    problems = (
+        problem.as_warning()
+        for candidate in candidates
+        for provider in candidate.providers
+        for skill in provider.skills
+        if not candidate.choice.admits(skill.name)
+        for problem in map(_for_authors, skill.problems)
+    )
+    return list(dict.fromkeys(problems))
+
+
+def _told(skill: FoundSkill, candidate: Candidate) -> Iterator[Problem]:
+    """Yield what is wrong with an admitted skill, with the two ways to get on."""
+    for problem in map(_for_authors, skill.problems):
+        yield replace(problem, hint=f"{leaving_out(candidate.key, skill.name)}; {problem.hint}")
 
 
 def _for_authors(problem: Problem) -> Problem:
@@ -189,4 +214,17 @@ def _doubled(candidate: Candidate, name: str, paths: Sequence[str]) -> Problem:
 
 def exclusion(key: str, skill: str) -> str:
     """Say how one provider's skill is left out, and the others' stay in."""
-    return f"run {typed('deny', key, '--skill', skill)}"
+    return f"run {typed('deny', key, '--skill', _nameable(skill))}"
+
+
+def leaving_out(key: str, skill: str) -> str:
+    """Say how a skill with which something is wrong is a warning no more."""
+    return f"to leave it out and hear no more of it, {exclusion(key, skill)}"
+
+
+def _nameable(skill: str) -> str:
+    """Return what the manifest can name a skill by: a directory's name that can be no skill's is met by a pattern."""
+    if skill_fault(skill) is None:
+        return skill
+    pattern = re.sub("[^a-z0-9-]", "?", skill)
+    return pattern if is_pattern(pattern) else f"?{pattern[1:]}"

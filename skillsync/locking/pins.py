@@ -42,11 +42,8 @@ def together(one: Pinned, other: Pinned) -> Pinned:
 
 
 def raised(problems: Iterable[Problem], skill: FoundSkill, candidate: Candidate, pinned: Pinned) -> Iterator[Problem]:
-    """Make errors of what is wrong with a skill that somebody relies on."""
-    rule = candidate.choice.rule
-    wanted = rule is not None and (
-        rule.selects(skill.name) or (rule.admits(skill.name) and skill.name in pinned.get(candidate.key, ()))
-    )
+    """Make errors of what is wrong with an admitted skill that somebody relies on."""
+    wanted = candidate.choice.selects(skill.name) or skill.name in pinned.get(candidate.key, ())
     for problem in problems:
         yield problem.as_error() if wanted and not skill.is_valid else problem.as_warning()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from skillsync import hidden
 from skillsync.errors import Code, Problem, Severity, typed
 from skillsync.locking.changes import since_install
-from skillsync.locking.examination import exclusion
+from skillsync.locking.examination import exclusion, leaving_out
 from skillsync.locking.lockfile import LockedProvider, LockedSkill, Lockfile
 from skillsync.locking.manifest import FILE_NAME
 from skillsync.locking.pins import Pinned, raised
@@ -110,7 +110,7 @@ def _unsafe(candidate: Candidate, skill: FoundSkill, fault: Fault) -> Problem:
     return Problem(
         code=Code.UNSAFE_SKILL,
         message=f"{candidate.key} {candidate.choice.package.version}: {path} {fault.reason}",
-        hint="it is left out; report it to the package's authors",
+        hint=f"{leaving_out(candidate.key, skill.name)}; report it to the package's authors",
         severity=Severity.WARNING,
         skill=skill.name,
         provider=candidate.key,

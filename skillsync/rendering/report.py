@@ -316,6 +316,11 @@ def ignored_lines(candidates: Iterable[Candidate]) -> Iterator[str]:
                 yield printable(f"ignored: {candidate.key} {ignored.path}: {ignored.reason}")
 
 
+def left_out_lines(problems: Iterable[Problem]) -> Iterator[str]:
+    """Yield what is wrong with skills that are not admitted, for --verbose."""
+    return (printable(f"left out: {located(problem)}") for problem in problems)
+
+
 def drift_json(row: DriftRow, target: str | None) -> Json:
     """Return one difference."""
     found = {"kind": row.kind.value, "skill": row.skill, "path": row.path, "target": target}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tomllib
 from typing import TYPE_CHECKING
@@ -600,22 +601,47 @@ def test_an_unquoted_colon_is_named_with_its_place_and_its_cure_and_hides_no_sib
     result = project.done("lock")
     assert project.locked == ["sus 1.0.0 testing"]
     fault = "has frontmatter that is not YAML: an unquoted value holds `: `"
-    hint = "  hint: report it to the package's authors"
+    out = "  hint: to leave it out and hear no more of it, run `skillsync deny gem:sus --skill"
+    hint = "`; report it to the package's authors: put the value in quotes: description:"
     assert result.err.splitlines() == [
         f"warning[invalid-skill]: gem:sus 1.0.0: skills/ends/SKILL.md {fault} (skills/ends/SKILL.md:3:21)",
-        f'{hint}: put the value in quotes: description: "Sets up:"',
+        f'{out} ends{hint} "Sets up:"',
         f"warning[invalid-skill]: gem:sus 1.0.0: skills/goals/SKILL.md {fault} (skills/goals/SKILL.md:3:26)",
-        f'{hint}: put the value in quotes: description: "Sets up work: goals first."',
+        f'{out} goals{hint} "Sets up work: goals first."',
     ]
     # Named, it is wanted, and an error.
     project.manifest('[providers.gem]\nsus = { skills = ["testing", "goals"] }\n')
     result = project.run("lock")
     assert result.code == 3
     assert "error[invalid-skill]: gem:sus 1.0.0: skills/goals/SKILL.md" in result.err
-    assert "warning[invalid-skill]: gem:sus 1.0.0: skills/ends/SKILL.md" in result.err
+    assert "skills/ends/SKILL.md" not in result.err, "what `skills` leaves out is settled"
     # A pattern that matches it is no wish for it.
     project.manifest('[providers.gem]\nsus = { skills = ["testing", "goal?"] }\n')
     assert project.run("lock").code == 0
+
+
+def test_what_the_manifest_leaves_out_is_no_warning_and_is_told_to_who_asks(project: Project) -> None:
+    files = {
+        "skills/bad_name/SKILL.md": "no frontmatter",
+        "skills/broken/SKILL.md": "---\nname: broken\n---\n",
+        "skills/long/SKILL.md": f"---\nname: long\ndescription: {'x' * 1025}\n---\n",
+    }
+    project.change("sus", files)
+    hints = [problem["hint"] for problem in project.done("lock", "--format", "json").json["problems"]]
+    # Each hint is the way to silence its warning.
+    for hint in hints:
+        project.done(*shlex.split(hint.split("`")[1])[1:])
+    before = project.read(MANIFEST)
+    for command in ("lock", "sync", "verify", "list"):
+        assert project.done(command, *(("--strict",) if command == "lock" else ())).err == ""
+    assert project.read(MANIFEST) == before
+    assert project.locked == ["sus 1.0.0 testing"]
+    for command in ("lock", "list"):
+        lines = [line for line in project.done(command, "--verbose").out.splitlines() if line.startswith("left out: ")]
+        assert [line.split()[4] for line in lines] == sorted(files)
+    assert "warning[invalid-skill]: gem:sus 1.0.0: skills/broken/SKILL.md has no `description`" in (
+        project.done("show", "broken").err
+    )
 
 
 def outside(directory: Path) -> None:
@@ -971,9 +997,10 @@ def test_what_is_wrong_with_others_does_not_stop_it(pair: Project) -> None:
 
 
 def test_strict_is_not_about_who_is_not_admitted(pair: Project) -> None:
-    pair.gem("broken", files={"skills/broken/SKILL.md": "no frontmatter"}).manifest('[providers.gem]\na = "*"\n')
+    (pair.gem("broken").gem_root("broken") / "skills").symlink_to(pair.root)
+    pair.manifest('[providers.gem]\na = "*"\n')
     result = pair.done("lock", "--strict", "--format", "json")
-    assert result.codes == ["invalid-skill"], "it is told all the same"
+    assert result.codes == ["unsafe-skill"], "it is told all the same"
     pair.manifest('[providers.gem]\na = "*"\nbroken = "*"\n')
     assert pair.run("lock", "--strict").code == 3
     (pair.root / MANIFEST).unlink()

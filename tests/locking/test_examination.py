@@ -9,7 +9,7 @@ from builders import candidate, found_skill, rules
 
 from skillsync.discovery.provider import Ignored
 from skillsync.errors import Code, Severity
-from skillsync.locking.examination import examine
+from skillsync.locking.examination import examine, left_out
 from skillsync.locking.manifest import Manifest
 from skillsync.values import replace
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 PINNED: Pinned = {"gem:sus": frozenset({"broken"})}
 BROKEN = found_skill("gem:sus", "broken", "has no `name`")
-TOLD = [replace(problem, hint="report it to the package's authors") for problem in BROKEN.problems]
+AUTHORS = "report it to the package's authors"
+OUT = "to leave it out and hear no more of it, run `skillsync deny gem:sus --skill"
+TOLD = [replace(problem, hint=f"{OUT} broken`; {AUTHORS}") for problem in BROKEN.problems]
 
 
 def look(text: str | None, *candidates: Candidate, pinned: Pinned | None = None) -> list[Problem]:
@@ -57,20 +59,42 @@ def test_an_invalid_skill_that_nobody_relies_on_is_a_warning() -> None:
     assert look(None, candidate("gem:sus", BROKEN, "fine")) == TOLD
     assert severities('[providers.gem]\nsus = "*"', BROKEN) == WARNING
     assert severities('[providers.gem]\nsus = { skills = ["b*"] }', BROKEN) == WARNING
-    assert severities('[providers.gem]\nsus = { exclude = ["broken"] }', BROKEN) == WARNING
-    assert severities("[providers]", BROKEN) == WARNING
+
+
+def test_an_invalid_skill_that_the_manifest_leaves_out_is_settled_and_told_to_who_asks() -> None:
+    for text in (
+        '[providers.gem]\nsus = { exclude = ["broken"] }',
+        '[providers.gem]\nsus = { skills = ["fine"] }',
+        "[providers.gem]\nsus = { skills = [] }",
+        '[providers.gem]\n"s*" = { exclude = ["b*"] }',
+        "[providers]",
+    ):
+        one = governed(text, "gem:sus", BROKEN, "fine")
+        assert look(text, one) == []
+        assert left_out([one, one]) == [replace(problem, hint=AUTHORS) for problem in BROKEN.problems]
+    assert left_out([candidate("gem:sus", BROKEN)]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [("snake_case", "'snake?case'"), ("Kelp", "'?elp'"), ("con", "'?on'"), ("a--b", "'?--b'"), ("\udcff\n", "'??'")],
+)
+def test_a_directory_whose_name_can_be_no_skills_is_left_out_by_a_pattern(name: str, pattern: str) -> None:
+    (problem,) = look(None, candidate("gem:sus", found_skill("gem:sus", name, "has a name that is none")))
+    assert problem.hint == f"{OUT} {pattern}`; {AUTHORS}"
+    text = f"[providers.gem]\nsus = {{ exclude = [{pattern}] }}"
+    assert look(text, governed(text, "gem:sus", found_skill("gem:sus", name, "has a name that is none"))) == []
 
 
 def test_an_invalid_skill_that_the_manifest_names_is_an_error() -> None:
     assert severities('[providers.gem]\nsus = { skills = ["broken"] }', BROKEN) == ERROR
-    excluded = '[providers.gem]\nsus = { skills = ["broken"], exclude = ["b*"] }'
-    assert severities(excluded, BROKEN) == WARNING
+    assert severities('[providers.gem]\nsus = { skills = ["broken"], exclude = ["b*"] }', BROKEN) == []
 
 
 def test_an_invalid_skill_that_is_pinned_is_an_error_while_it_is_admitted() -> None:
     assert severities('[providers.gem]\nsus = "*"', BROKEN, pinned=PINNED) == ERROR
-    assert severities('[providers.gem]\nsus = { exclude = ["broken"] }', BROKEN, pinned=PINNED) == WARNING
-    assert severities("[providers]", BROKEN, pinned=PINNED) == WARNING
+    assert severities('[providers.gem]\nsus = { exclude = ["broken"] }', BROKEN, pinned=PINNED) == []
+    assert severities("[providers]", BROKEN, pinned=PINNED) == []
     assert severities('[providers.gem]\nsus = "*"', BROKEN, pinned={"gem:bake": frozenset({"broken"})}) == WARNING
 
 
@@ -164,7 +188,7 @@ def test_a_provider_without_skills_that_is_not_listed_is_nothing() -> None:
 
 def test_a_skill_that_the_manifest_names_and_the_provider_lacks_is_an_error() -> None:
     text = '[providers.gem]\nsus = { skills = ["fine", "typo"] }'
-    (problem,) = look(text, governed(text, "gem:sus", "fine", BROKEN))[1:]
+    (problem,) = look(text, governed(text, "gem:sus", "fine", BROKEN))
     assert (problem.code, problem.severity, problem.skill) == (Code.SKILL_NOT_FOUND, Severity.ERROR, "typo")
     assert problem.message == "`providers.gem.sus.skills`: gem:sus 1.0.0 ships no skill `typo`"
     assert problem.hint == ("it ships fine, broken; to take the name out, run `skillsync deny gem:sus --skill typo`")
@@ -235,9 +259,9 @@ def test_two_admitted_providers_of_one_skill_are_an_error_that_names_both_and_th
 
 def test_the_way_out_keeps_what_was_approved() -> None:
     found = (candidate("gem:a", "testing"), candidate("npm:b", "testing"), candidate("pypi:c", "testing"))
-    for owner, left_out in (("gem:a", "pypi:c"), ("pypi:c", "npm:b")):
+    for owner, new in (("gem:a", "pypi:c"), ("pypi:c", "npm:b")):
         (problem,) = look(None, *found, pinned={owner: frozenset({"testing"})})
-        assert f"`skillsync deny {left_out} " in (problem.hint or "")
+        assert f"`skillsync deny {new} " in (problem.hint or "")
 
 
 def test_one_name_in_two_places_of_one_package_is_an_error_of_that_package_alone() -> None:
