@@ -39,8 +39,10 @@ def resolved_alone(
     command, pinned = "lock --only", pinned_by(old)
     sight = seen(_answers(project, manifest, pinned, only), manifest, Choice.admits, project.track)
     shipped = shipped_by(sight.candidates)
-    right = together(pinned, {key: skills for key, skills in shipped.items() if skills})
-    known = {*pinned, *shipped}
+    # What is wrong with an entry is told, though nothing is found by it.
+    listed = dict.fromkeys(manifest.wanted, frozenset[str]())
+    right = together(together(pinned, {key: skills for key, skills in shipped.items() if skills}), listed)
+    known = {*pinned, *shipped, *listed}
     named = meant(only, command, right)
     wrong = [unknown(one, command, right) for one in named if not any(map(one.covers, known))]
     if wrong:

@@ -134,6 +134,16 @@ class Manifest(Value):
         most = max(_literal(rule.pattern) for rule in rules)
         return tuple(rule for rule in rules if _literal(rule.pattern) == most)
 
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The providers (`gem:sus`) that are wanted by their exact name."""
+        return tuple(
+            f"{ecosystem}:{rule.pattern}"
+            for ecosystem, rules in (self.rules or {}).items()
+            for rule in rules
+            if rule.is_exact and not rule.admits_none
+        )
+
     def of(self, ecosystems: Collection[str]) -> Manifest:
         """Return what it says of some ecosystems alone."""
         return replace(self, rules=self.rules and {key: self.rules[key] for key in self.rules if key in ecosystems})

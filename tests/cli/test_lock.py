@@ -996,6 +996,26 @@ def test_what_is_wrong_with_others_does_not_stop_it(pair: Project) -> None:
     assert pair.run("lock", "--only", "gem:*").code == 3
 
 
+@pytest.mark.parametrize("name", ["a", "gem:a"])
+def test_what_is_wrong_with_the_entry_of_the_one_that_is_named_is_said(pair: Project, name: str) -> None:
+    pair.write({LOCK: None})
+    for entry, codes, said in (
+        ('{ path = "lib/skill" }', ["manifest-invalid", "skill-not-found"], "gem:a 2.0.0 has no directory lib/skill"),
+        ('"< 1"', ["version-not-admitted"], "admits `< 1`"),
+    ):
+        pair.manifest(f"[providers.gem]\na = {entry}\n")
+        result = pair.run("lock", "--only", name, "--format", "json")
+        assert (result.codes, result.code) == (codes, 2 if len(codes) > 1 else 3)
+        assert said in result.json["problems"][0]["message"]
+    pair.drop("a")
+    (problem,) = pair.run("lock", "--only", name, "--format", "json").json["problems"]
+    assert problem["message"] == "gem:a is not installed, and `providers.gem.a` in agent-skills.toml names it"
+    # What keeps one out wants nothing, and neither does a pattern.
+    pair.manifest('[providers.gem]\na = { skills = [] }\n"a*" = "*"\n')
+    assert pair.run("lock", "--only", name, "--format", "json").codes == ["missing-provider"]
+    assert pair.run("lock", "--only", "gem:a*", "--format", "json").codes == ["missing-provider"]
+
+
 def test_strict_is_not_about_who_is_not_admitted(pair: Project) -> None:
     (pair.gem("broken").gem_root("broken") / "skills").symlink_to(pair.root)
     pair.manifest('[providers.gem]\na = "*"\n')
