@@ -15,14 +15,16 @@ from skillsync.errors import Code, Problem, Severity, SkillsyncError, Unreadable
 from skillsync.filesystem import exists, list_directory, listing
 from skillsync.schema import is_visible
 from skillsync.syncing import gitignore, registry
+from skillsync.syncing.plan import Links, decide
 from skillsync.syncing.registry import Row
-from skillsync.syncing.state import gitignore_text, read_registry
+from skillsync.syncing.state import gitignore_text, read_entry, read_registry
 from skillsync.syncing.target import locate, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from skillsync.commands.project import Project
+    from skillsync.filesystem import Kind
     from skillsync.locking.manifest import Manifest
     from skillsync.syncing.target import Target
 
@@ -35,9 +37,7 @@ def former(project: Project, manifest: Manifest) -> Iterator[Problem]:
         try:
             yield from _about(place)
         except (SkillsyncError, UnreadableError, OSError):
-            words = (
-                "is no target, and its registry can't be read: nobody can tell whether skillsync installed skills there"
-            )
+            words = "is no target, and its registry or a skill in it can't be read: nobody can tell what is skillsync's"
             yield _warning(
                 place, words, f"look into it, and remove what is not wanted; or add {place.name} to `targets`"
             )
@@ -61,11 +61,13 @@ def _about(place: Target) -> Iterator[Problem]:
         entries = listing(fd) if fd is not None else {}
         rows = read_registry(fd, place).rows if fd is not None else {}
         ignored = gitignore_text(fd, gitignore.FILE_NAME) if fd is not None else None
-    # A row without a hash is another tool's that keeps the same registry.
-    owned = [name for name, row in sorted(rows.items()) if isinstance(row, Row) and row.hash and name in entries]
+        # A row without a hash is another tool's that keeps the same registry.
+        owned = {name: row for name, row in rows.items() if isinstance(row, Row) and row.hash and name in entries}
+        kept = {name for name, row in owned.items() if fd is not None and _is_as_written(fd, place, row, entries, name)}
     if not owned:
         return
-    ours = [registry.FILE_NAME, *owned]
+    ours = [registry.FILE_NAME, *sorted(kept)]
+    changed = sorted(owned.keys() - kept)
     rest = gitignore.updated(ignored or "", (), enabled=False)
     if ignored is not None and not rest:
         ours.append(gitignore.FILE_NAME)
@@ -73,12 +75,26 @@ def _about(place: Target) -> Iterator[Problem]:
     command = shlex.join(("rm", "-r", *map(_from_here, paths)))
     if rest and rest != ignored:
         command += f"` and take its block out of `{_from_here(f'{place.real}/{gitignore.FILE_NAME}')}"
-    more = f" and {len(owned) - _NAMED} more" if len(owned) > _NAMED else ""
-    words = f"is no target any more, and has skills that skillsync installed: {', '.join(owned[:_NAMED])}{more}"
+    words = f"is no target any more, and has skills that skillsync installed: {_listed(sorted(owned))}"
     # What is escaped when it is shown would name another file in a shell.
-    step = f"`{command}`" if is_visible(command) else "remove them"
-    hint = f"look whether anybody changed them, then {step}; or add it to `targets`"
+    step = f"run `{command}`" if is_visible(command) else "remove them"
+    if changed:
+        seen = f"with {place.name} in `targets` again, `skillsync diff --installed` shows how"
+        hint = f"changed since it was written: {_listed(changed)}; {seen}; for the rest, {step}"
+    else:
+        hint = f"all is as it was written: {step}; or add it to `targets`"
     yield _warning(place, words, hint)
+
+
+def _is_as_written(fd: int, place: Target, row: Row, entries: Mapping[str, Kind], name: str) -> bool:
+    """Whether nothing of anybody's is lost with a skill."""
+    disk = read_entry(fd, name, entries[name], place.name)
+    return decide(None, None, row, disk, Links(name, None, place.others, place.to_root)).refusal is None
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _from_here(path: str) -> str:

@@ -180,7 +180,7 @@ def test_what_is_left_in_a_former_target_is_said_with_how_to_remove_it(fresh: Pr
     fresh.manifest("version = 1\n")
     before = fresh.tree
     message = f"{CLAUDE} is no target any more, and has skills that skillsync installed: tasks, testing"
-    hint = "look whether anybody changed them, then `rm -r {}`; or add it to `targets`"
+    hint = "all is as it was written: run `rm -r {}`; or add it to `targets`"
     for command in (("sync",), ("sync", "--check"), ("verify",), ("verify", "--scope", "installed")):
         assert warned(fresh, *command) == [(message, hint.format(CLAUDE))]
     assert warned(fresh, "verify", "--scope", "providers") == []
@@ -199,7 +199,37 @@ def test_lines_of_a_former_target_s_gitignore_that_are_somebody_s_stay(fresh: Pr
         file.write("mine\n")
     ((_, hint),) = warned(fresh.manifest("version = 1\n"), "verify")
     paths = " ".join(f"{CLAUDE}/{name}" for name in (".agent-skills.yaml", "tasks", "testing"))
-    assert f"then `rm -r {paths}` and take its block out of `{CLAUDE}/.gitignore`; or add" in hint
+    assert f"run `rm -r {paths}` and take its block out of `{CLAUDE}/.gitignore`; or add" in hint
+
+
+@pytest.mark.parametrize("manifest", [TARGETS, LINKING])
+def test_what_was_changed_in_a_former_target_is_named_and_in_no_command(fresh: Project, manifest: str) -> None:
+    fresh.manifest(manifest).done("sync")
+    testing = fresh.root / CLAUDE / "testing"
+    if testing.is_symlink():
+        testing.unlink()
+    fresh.write({f"{CLAUDE}/testing/SKILL.md": "mine\n"}).manifest("version = 1\n")
+    ((_, hint),) = warned(fresh, "verify")
+    said, command = hint.split("; for the rest, run ")
+    assert said == (
+        f"changed since it was written: testing; with {CLAUDE} in `targets` again, "
+        "`skillsync diff --installed` shows how"
+    )
+    assert "mine" in fresh.manifest(manifest).done("diff", "--installed").out
+    fresh.manifest("version = 1\n")
+    subprocess.run(shlex.split(command.strip("`")), cwd=fresh.root, check=True)
+    assert os.listdir(fresh.root / CLAUDE) == ["testing"]
+    assert fresh.read(f"{CLAUDE}/testing/SKILL.md") == "mine\n"
+    assert warned(fresh, "verify") == []
+
+
+@pytest.mark.parametrize("made", [".venv/pyvenv.cfg", "node_modules/x/package.json", "locked/x"])
+def test_what_somebody_made_in_a_former_target_s_skill_is_a_change(fresh: Project, made: str) -> None:
+    fresh.manifest(TARGETS).done("sync")
+    fresh.write({f"{CLAUDE}/testing/{made}": ""}).manifest("version = 1\n")
+    ((_, hint),) = warned(fresh, "verify")
+    assert hint.startswith("changed since it was written: testing; ")
+    assert f"{CLAUDE}/testing" not in hint
 
 
 def test_what_is_removed_is_named_from_where_the_person_is(fresh: Project) -> None:
@@ -219,7 +249,7 @@ def removing(root: str) -> list[str]:
     with contextlib.redirect_stdout(None), contextlib.redirect_stderr(out):
         assert command_line.main(["verify", "--project", root]) == 0
     assert "is no target any more" in out.getvalue()
-    return shlex.split(out.getvalue().partition("then `")[2].partition("`; or")[0])
+    return shlex.split(out.getvalue().partition("run `")[2].partition("`; or")[0])
 
 
 @pytest.mark.parametrize("inside", ["", "/testing", "/testing/scripts"])
@@ -258,7 +288,7 @@ def test_a_name_that_is_not_shown_as_it_is_is_in_no_command(fresh: Project) -> N
     fresh.manifest('targets = [".claude\\u202E/skills"]\n').done("sync")
     fresh.manifest("version = 1\n").done("sync")
     (problem,) = fresh.done("verify", "--format", "json").json["problems"]
-    assert problem["hint"] == "look whether anybody changed them, then remove them; or add it to `targets`"
+    assert problem["hint"] == "all is as it was written: remove them; or add it to `targets`"
 
 
 def test_many_skills_of_a_former_target_are_counted(fresh: Project) -> None:
@@ -296,7 +326,7 @@ def test_a_directory_that_is_one_with_a_target_or_lies_outside_is_none_of_its_ow
 def test_a_registry_that_can_t_be_read_elsewhere_is_said_and_stops_nothing(fresh: Project, text: str) -> None:
     fresh.manifest("version = 1\n").write({f"{CLAUDE}/.agent-skills.yaml": text})
     ((message, hint),) = warned(fresh, "sync")
-    assert message.startswith(f"{CLAUDE} is no target, and its registry can't be read")
+    assert message.startswith(f"{CLAUDE} is no target, and its registry or a skill in it can't be read")
     assert hint.endswith(f"or add {CLAUDE} to `targets`")
 
 
