@@ -169,7 +169,8 @@ def _about_provider(named: Named, wish: Wish, state: _State) -> Iterator[Problem
     covered = [key for key in known if named.covers(key)]
     if covered and not any(known[key] for key in covered) and not is_pattern(named.name):
         message = f"{named.key} is installed and ships no skills"
-        hint = f"set its `path` in {FILE_NAME} if they are in another directory"
+        look = f"{typed('show', named.key)} says what is in it"
+        hint = f"set its `path` in {FILE_NAME} if they are in another directory: {look}"
         yield Problem(
             code=Code.SKILL_NOT_FOUND, message=message, hint=hint, severity=Severity.WARNING, provider=named.key
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from skillsync.commands.naming import no_provider
 from skillsync.commands.overview import overview
 from skillsync.commands.project import load_lock, load_manifest
+from skillsync.discovery.provider import groups
 from skillsync.errors import LOOK, Code, Problem, SkillsyncError, did_you_mean
 from skillsync.filesystem import open_directory, read_start
 from skillsync.hashing import SKILL_FILE, File
@@ -19,7 +20,7 @@ from skillsync.locking.manifest import FILE_NAME
 from skillsync.locking.reasons import reason
 from skillsync.rendering import report
 from skillsync.rendering.report import Report
-from skillsync.schema import suggestion
+from skillsync.schema import quoted, suggestion
 from skillsync.snapshot import shipped_faults
 from skillsync.syncing import plan
 from skillsync.syncing.status import Status
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 _TEXT_LIMIT = 1024 * 1024
 _NAMED = 3  # things that are no skills, in a message
+_GROUPS = 8  # directories with skills one level too deep
 
 
 class _Copy(Value):
@@ -63,7 +65,7 @@ def run(project: Project, name: str) -> Report:
     skills = {row.name for _, row, _ in shown}
     places = list(_in_targets(seen.here, lock, skills))
     lines = (
-        [line for shelf in named for line in _provider_lines(shelf)]
+        [line for shelf in named for line in _provider_lines(shelf, seen)]
         if named
         else [line for shelf, row, copy in shown for line in _lines(shelf, row, copy, places, seen.here)]
     )
@@ -127,6 +129,10 @@ def _unknown(name: str, seen: Overview) -> Problem:
     for candidate in seen.found.candidates:
         if name in {candidate.key, candidate.choice.package.name}:
             return _without_skills(candidate)
+    for candidate in seen.found.candidates:
+        for path, skills in groups(candidate.provider):
+            if name in skills:
+                return _too_deep(name, candidate, path)
     names = {row.name for shelf in seen.shelves for row in shelf.rows}
     meant = suggestion(name, sorted({*names, *(shelf.key for shelf in seen.shelves)}))
     hint = did_you_mean(("show", meant)) if meant else LOOK
@@ -136,8 +142,44 @@ def _unknown(name: str, seen: Overview) -> Problem:
     return Problem(code=Code.SKILL_NOT_FOUND, message=f"no provider ships a skill `{name}`", hint=hint, skill=name)
 
 
+def _too_deep(name: str, candidate: Candidate, path: str) -> Problem:
+    """Say that a package has a skill one level below where skills are looked for."""
+    return Problem(
+        code=Code.SKILL_NOT_FOUND,
+        message=f"no provider ships a skill `{name}` where skills are looked for; "
+        f"{candidate.key} {candidate.choice.package.version} has it in {path}",
+        hint=_naming(candidate, "that directory", path),
+        skill=name,
+        provider=candidate.key,
+    )
+
+
+def _naming(candidate: Candidate, which: str, path: str) -> str:
+    """Say how the manifest names a directory of skills."""
+    package = candidate.choice.package
+    entry = f"{quoted(package.name)} = {{ path = {quoted(path)} }}"
+    return (
+        f"in {FILE_NAME}, under [providers.{package.ecosystem}], name {which}, `{entry}`: `path` takes one directory, "
+        "in place of the usual ones"
+    )
+
+
+def _listed(found: Sequence[tuple[str, tuple[str, ...]]]) -> str:
+    """Return the directories with skills one level too deep."""
+    named = [f"{path} ({report.counted(len(skills), 'skill')})" for path, skills in found[:_GROUPS]]
+    more = f" and {len(found) - _GROUPS} more" if len(found) > _GROUPS else ""
+    return f"{', '.join(named)}{more}"
+
+
 def _without_skills(candidate: Candidate) -> Problem:
     """Say where skills were looked for in a package that has none, and what was passed over there."""
+    if found := tuple(groups(candidate.provider)):
+        return Problem(
+            code=Code.SKILL_NOT_FOUND,
+            message=without_skills(candidate, f"; one level below it has {_listed(found)}"),
+            hint=_naming(candidate, "one of these", found[0][0]),
+            provider=candidate.key,
+        )
     ignored = candidate.provider.ignored
     passed = "".join(f"; {one.path} {one.reason}" for one in ignored[:_NAMED])
     more = f"; and {len(ignored) - _NAMED} more" if len(ignored) > _NAMED else ""
@@ -149,7 +191,7 @@ def _without_skills(candidate: Candidate) -> Problem:
     )
 
 
-def _provider_lines(shelf: Shelf) -> Iterator[str]:
+def _provider_lines(shelf: Shelf, seen: Overview) -> Iterator[str]:
     yield report.printable(f"{shelf.key} {shelf.version} ({'admitted' if shelf.admitted else 'not admitted'})")
     yield report.printable(
         f"  read from    {shelf.choice.package.source if shelf.choice else 'nowhere: not installed'}"
@@ -159,6 +201,11 @@ def _provider_lines(shelf: Shelf) -> Iterator[str]:
         yield report.printable(f"  {row.name} ({row.status.value})")
         yield report.printable(f"    {report.one_line(row.description)}".rstrip())
         yield report.printable(f"    {_why(shelf, row)}")
+    for candidate in seen.found.candidates:
+        if candidate.key == shelf.key and (found := tuple(groups(candidate.provider))):
+            yield ""
+            yield report.printable(f"  one level below where skills are looked for it has {_listed(found)}")
+            yield report.printable(f"    {_naming(candidate, 'one of these', found[0][0])}")
 
 
 def _source(shelf: Shelf) -> str | None:

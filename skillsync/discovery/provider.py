@@ -1,7 +1,7 @@
 """Looks into one installed package: which skills are in it, and what is there that is none.
 
-Invariants: reads the directories named by the ecosystem or the manifest and nothing else; follows no link below the
-package's root; one bad skill never hides its siblings; whatever is passed over is noted with a reason.
+Invariants: reads the directories named by the ecosystem or the manifest, and only `groups` one level below; follows no
+link below the package's root; one bad skill never hides its siblings; whatever is passed over is noted with a reason.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from skillsync.discovery.environment import Package
+
+
+_NO_FILE = f"has no {SKILL_FILE}"
 
 
 class FoundSkill(Value):
@@ -126,6 +129,16 @@ def look(package: Package, places: tuple[str, ...], is_wanted: Callable[[str], b
     )
 
 
+def groups(provider: Provider) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the directories that were passed over and have skills in them, one level too deep, each with their names.
+
+    Only who asks why a skill isn't found has them read.
+    """
+    for one in provider.ignored:
+        if one.reason == _NO_FILE and (found := look(provider.package, (one.path,)).skills):
+            yield one.path, tuple(skill.name for skill in found)
+
+
 def _gone(package: Package, place: str, entries: Container[str]) -> Iterator[Ignored]:
     """Yield the directories that the installer listed in a place and that aren't there: lost, not taken out."""
     prefix = f"{place}/"
@@ -179,7 +192,7 @@ def _directory(package: Package, name: str, path: str, inner: Inside) -> FoundSk
     if SKILL_FILE not in entries:
         other = next((entry for entry in entries if entry.casefold() == SKILL_FILE.casefold()), None)
         if other is None:
-            return Ignored(path=path, reason=f"has no {SKILL_FILE}")
+            return Ignored(path=path, reason=_NO_FILE)
         wrong = _invalid(
             package, name, f"{path}/{other}", f"has to be named {SKILL_FILE}", f"rename it to {SKILL_FILE}"
         )

@@ -139,7 +139,8 @@ def _no_such_skill(text: str, key: str, candidate: Candidate, *, strict: bool) -
 
 def _skill_not_found(message: str, candidate: Candidate, skill: str | None, severity: Severity) -> Problem:
     shipped = ", ".join(skill.name for skill in candidate.provider.skills)
-    hint = f"it ships {shipped}" if shipped else f"take it out of {FILE_NAME}, or set its `path`"
+    look = f"{typed('show', candidate.key)} says what is in it"
+    hint = f"it ships {shipped}" if shipped else f"take it out of {FILE_NAME}, or set its `path`: {look}"
     if skill and severity is Severity.ERROR:
         hint += f"; to take the name out, {exclusion(candidate.key, skill)}"
     return Problem(

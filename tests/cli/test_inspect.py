@@ -333,7 +333,7 @@ def test_a_provider_is_shown_with_all_its_skills(project: Project) -> None:
 
 @pytest.mark.parametrize("name", ["flat", "gem:flat"])
 def test_a_package_without_skills_says_where_they_were_looked_for(project: Project, name: str) -> None:
-    project.gem("flat", files={f"skills/group-{number}/one/SKILL.md": skill("one") for number in range(4)})
+    project.gem("flat", files={f"skills/group-{number}/notes.md": "" for number in range(4)})
     result = project.run("show", name)
     passed = "; ".join(f"skills/group-{number} has no SKILL.md" for number in range(3))
     places = f"looked in skills; {passed}; and 1 more"
@@ -342,6 +342,36 @@ def test_a_package_without_skills_says_where_they_were_looked_for(project: Proje
         f"error[skill-not-found]: gem:flat 1.0.0 is installed and ships no skills ({places})",
         "  hint: if they are in another directory, set its `path` in agent-skills.toml",
     ]
+
+
+def test_groups_of_skills_are_named_with_the_entry_that_takes_one(project: Project) -> None:
+    files = {f"skills/{name}/SKILL.md": skill(name.rpartition("/")[2]) for name in ("a/one", "a/two", "b/three")}
+    project.gem("deep", files={**files, "skills/c/d/four/SKILL.md": skill("four"), "skills/.e/five/SKILL.md": ""})
+    (problem,) = project.run("show", "deep", "--format", "json").json["problems"]
+    places = "looked in skills; one level below it has skills/a (2 skills), skills/b (1 skill)"
+    assert problem["message"] == f"gem:deep 1.0.0 is installed and ships no skills ({places})"
+    entry = '"deep" = { path = "skills/a" }'
+    naming = f"`{entry}`: `path` takes one directory, in place of the usual ones"
+    assert problem["hint"] == f"in agent-skills.toml, under [providers.gem], name one of these, {naming}"
+    # Who asks for one of the skills is told where it is.
+    result = project.run("show", "two", "--format", "json")
+    assert (result.code, result.codes) == (3, ["skill-not-found"])
+    said = "no provider ships a skill `two` where skills are looked for; gem:deep 1.0.0 has it in skills/a"
+    assert result.json["problems"][0]["message"] == said
+    assert naming in result.json["problems"][0]["hint"]
+    assert "gem:deep" not in project.run("show", "four").err
+    # What the hints say does it.
+    project.manifest(f"[providers.gem]\n{entry}\n")
+    assert project.done("show", "two").out.startswith("two (available)\n")
+
+
+def test_groups_beside_skills_are_said_of_the_provider(project: Project) -> None:
+    assert "one level below" not in project.done("show", "sus").out
+    project.change("sus", {f"skills/g{number}/one/SKILL.md": skill("one") for number in range(10)})
+    lines = project.done("show", "sus").out.splitlines()
+    named = ", ".join(f"skills/g{number} (1 skill)" for number in range(8))
+    assert lines[-2] == f"  one level below where skills are looked for it has {named} and 2 more"
+    assert 'name one of these, `"sus" = { path = "skills/g0" }`' in lines[-1]
 
 
 def test_a_provider_that_is_gone_is_shown_as_the_lock_knows_it(project: Project) -> None:

@@ -178,7 +178,9 @@ def test_a_listed_provider_without_skills_is_said_to_ship_none_with_the_places()
     (problem,) = look(text, governed(text, "gem:sus"))
     assert (problem.code, problem.severity) == (Code.SKILL_NOT_FOUND, Severity.WARNING)
     assert problem.message == "gem:sus 1.0.0 is installed and ships no skills (looked in skills)"
-    assert problem.hint == "take it out of agent-skills.toml, or set its `path`"
+    assert problem.hint == (
+        "take it out of agent-skills.toml, or set its `path`: `skillsync show gem:sus` says what is in it"
+    )
 
 
 def test_a_provider_without_skills_that_is_not_listed_is_nothing() -> None:
