@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from skillsync.discovery.gem import rubygems
 from skillsync.discovery.npm import package_json
 from skillsync.discovery.pypi.versions import canonical, normal_version, valid_name
+from skillsync.hashing import parents
 from skillsync.schema import toml
-from skillsync.values import Value
+from skillsync.values import Value, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,18 +37,17 @@ class Identity(Value):
     name: str
     version: str = ""
     is_stated: bool = True
-    roots: tuple[str, ...] = ("", "src")
+    roots: frozenset[str] = frozenset(("", "src"))
     backend: str = ""
-    moved: tuple[tuple[str, str], ...] = ()
+    moved: Mapping[str, str] = field(default_factory=dict)
     lists_files: bool = False
 
     def installed(self, path: str) -> Iterator[str]:
         """Yield where what is built may have a path of the tree, what is likelier first."""
-        for source, place in self.moved:
-            if f"{path}/".startswith(f"{source}/"):
-                yield place + path.removeprefix(source)
+        way = (*parents(path), path)
+        yield from (self.moved[above] + path.removeprefix(above) for above in way if above in self.moved)
         yield path
-        yield from (path.removeprefix(f"{root}/") for root in self.roots if root and path.startswith(f"{root}/"))
+        yield from (path.removeprefix(f"{above}/") for above in way if above in self.roots)
 
 
 def gem(file: str, content: bytes) -> Identity:
@@ -92,9 +92,9 @@ def python(files: Mapping[str, bytes], directory: str) -> Identity | None:
         name=canonical(stated or (directory if _is_name(directory) else "unknown")),
         version=_version(project.get("version")),
         is_stated=stated is not None,
-        roots=tuple(dict.fromkeys(_roots(data, config))),
+        roots=frozenset(_roots(data, config)),
         backend=backend if isinstance(backend, str) else "",
-        moved=tuple(_moved(data)),
+        moved=dict(_moved(data)),
     )
 
 

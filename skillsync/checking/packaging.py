@@ -111,5 +111,5 @@ def _places(tree: Offer) -> Iterator[tuple[str, bool]]:
     for skill in tree.skills:
         place = posixpath.dirname(skill.found.path)
         entries = skill.snapshot.tree if skill.snapshot else ()
-        found[place] = found.get(place, False) or any(f"/{path}".find("/.") >= 0 for path in entries)
+        found[place] = found.get(place, False) or any("/." in f"/{path}" for path in entries)
     yield from found.items()

@@ -22,6 +22,7 @@ from skillsync.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from skillsync.checking.offer import Offer, Shipped
     from skillsync.discovery.provider import FoundSkill
@@ -89,9 +90,13 @@ def _of_skill(offer: Offer, shipped: Shipped) -> Iterator[Problem]:
         )
     if shipped.snapshot is not None:
         yield from _of_tree(offer, shipped, shipped.snapshot)
+    entries = shipped.snapshot.tree if shipped.snapshot else {}
+    there = {*entries, *(above for entry in entries for above in parents(entry))}
     for path, content in shipped.texts.items():
         if is_looked_into(path, content):
             yield from _of_text(offer, shipped, path, content)
+            if path.lower().endswith(MARKDOWN):
+                yield from _of_links(offer, shipped, path, content.decode(errors="replace"), there)
 
 
 def _with_mend(offer: Offer, shipped: Shipped, found: Problem) -> Problem:
@@ -215,14 +220,12 @@ def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Itera
             skill=skill.name,
             line=line,
         )
-    if path.lower().endswith(MARKDOWN):
-        yield from _of_links(offer, shipped, path, content.decode(errors="replace"))
 
 
-def _of_links(offer: Offer, shipped: Shipped, path: str, text: str) -> Iterator[Problem]:
-    """Yield the links to what a consumer has not got."""
+def _of_links(offer: Offer, shipped: Shipped, path: str, text: str, there: AbstractSet[str]) -> Iterator[Problem]:
+    """Yield the links to what a consumer has not got; `there` is what the skill has, files and directories."""
     skill = shipped.found
-    for line, code, what, hint in (*_links_out(path, text), *_broken_links(shipped, path, text)):
+    for line, code, what, hint in (*_links_out(path, text), *_broken_links(path, text, there)):
         place, severity = f"{skill.path}/{path}", Severity.WARNING
         yield problem(
             offer.package, code, place, f"links to {what}", severity=severity, hint=hint, skill=skill.name, line=line
@@ -235,9 +238,7 @@ def _links_out(path: str, text: str) -> Iterator[tuple[int, Code, str, str]]:
         yield line, Code.LINK_OUT, f"`{target}`, which is outside of the skill", hint
 
 
-def _broken_links(shipped: Shipped, path: str, text: str) -> Iterator[tuple[int, Code, str, str]]:
-    entries = shipped.snapshot.tree if shipped.snapshot else {}
-    there = {*entries, *(above for entry in entries for above in parents(entry))}
+def _broken_links(path: str, text: str, there: AbstractSet[str]) -> Iterator[tuple[int, Code, str, str]]:
     for line, target in links(_prose(text)):
         led = inside(path, target)
         if led and led not in there and not _EXAMPLE.search(target):

@@ -195,28 +195,31 @@ class Paths:
     def places(self, made: Identity) -> tuple[str, ...]:
         """Return the skills directories of a Python project's import packages, and what becomes one in a wheel."""
         likely = likely_names(Distribution(name=made.name, spelling=made.name, version=""))
-        found = dict.fromkeys(self._moved(made.moved))
-        for root in made.roots:
-            prefix = f"{root}/" if root else ""
-            paths = [path.removeprefix(prefix) for path in self._found if path.startswith(prefix)]
+        found = set(self._moved(made))
+        by_root: dict[str, list[str]] = {}
+        for path in self._found:
+            for root in ("", *parents(path)):
+                if root in made.roots:
+                    by_root.setdefault(root, []).append(path[len(root) :].lstrip("/"))
+        for root, paths in by_root.items():
             # Below src/ all is a package; beside setup.py and tests/, what has an `__init__` or the project's name.
             packages = {path.partition("/")[0] for path in paths if "/__init__." in path} | {*likely}
             packages -= _UNSHIPPED if not root else set()
             kept = [path for path in paths if root or path.partition("/")[0] in packages]
-            found |= dict.fromkeys(prefix + place for place in record.places(kept))
+            prefix = f"{root}/" if root else ""
+            found |= {prefix + place for place in record.places(kept)}
         return tuple(sorted(found))
 
-    def _moved(self, moved: Iterable[tuple[str, str]]) -> Iterator[str]:
+    def _moved(self, made: Identity) -> Iterator[str]:
         """Yield the directories whose skills a wheel has in a skills directory, by the same names."""
-        for source, place in moved:
-            for path in self._found:
-                inner = path.removeprefix(f"{source}/")
-                if inner != path and f"/{inner}".endswith(f"/{SKILL_FILE}"):
-                    skill = f"{place}/{inner}".rpartition("/")[0]
-                    above, _, name = skill.rpartition("/")
-                    directory = path.rpartition("/")[0]
-                    if above in record.places([f"{skill}/{SKILL_FILE}"]) and directory.rpartition("/")[2] == name:
-                        yield directory.rpartition("/")[0]
+        for path in self._found:
+            directory, _, file = path.rpartition("/")
+            if file == SKILL_FILE:
+                above, _, name = directory.rpartition("/")
+                for skill in made.installed(directory):
+                    place, _, its = skill.rpartition("/")
+                    if skill != directory and its == name and place in record.places([f"{skill}/{SKILL_FILE}"]):
+                        yield above
 
     def elsewhere(self, skills: Iterable[str], *, is_tree: bool) -> tuple[str, ...]:
         """Return the directories with a SKILL.md that are in no skill; a tree has some that are not shipped."""

@@ -92,7 +92,7 @@ packages = ["hatch/kelp", "kelp", 1]
 """
     found = identity.python({"pyproject.toml": text.encode()}, "kelp")
     assert found is not None
-    assert found.roots == ("", "src", "python", "lib", "py", "pdm", "poetry", "hatch")
+    assert found.roots == {"", "src", "python", "lib", "py", "pdm", "poetry", "hatch"}
     assert list(found.installed("poetry/kelp/skills")) == ["poetry/kelp/skills", "kelp/skills"]
 
 
@@ -118,7 +118,7 @@ number = 1
 """
     found = identity.python({"pyproject.toml": text.encode()}, "kelp")
     assert found is not None
-    assert found.moved == (("data", "kelp/data"), ("skills", "kelp/.agents/skills"))
+    assert found.moved == {"data": "kelp/data", "skills": "kelp/.agents/skills"}
     assert list(found.installed("skills/a")) == ["kelp/.agents/skills/a", "skills/a"]
     assert list(found.installed("skillset/a")) == ["skillset/a"]
 
