@@ -131,10 +131,12 @@ def require_lock(project: Project) -> Lockfile:
     """Read the lock. Raises SkillsyncError if there is none."""
     found = load_lock(project)
     if found is None:
-        message = f"there is no {lockfile.FILE_NAME} in {project.root}"
-        raise SkillsyncError(
-            Problem(code=Code.LOCK_MISSING, message=message, hint="run `skillsync lock`", path=lockfile.FILE_NAME)
-        )
+        from skillsync.commands.nested import meant
+
+        below, naming = meant(project.root)
+        message = f"there is no {lockfile.FILE_NAME} in {project.root}{below}"
+        hint = f"{naming}; or run `skillsync lock` for one here" if naming else "run `skillsync lock`"
+        raise SkillsyncError(Problem(code=Code.LOCK_MISSING, message=message, hint=hint, path=lockfile.FILE_NAME))
     return found
 
 
