@@ -34,6 +34,8 @@ _TOKEN = re.compile(
     r'(?P<string>"""(?:\\[\s\S]|[^\\])*?"{3,5}|\'\'\'[\s\S]*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\')'
     r"|(?P<comment>#[^\r\n]*)|(?P<line>\n)|[\s\S]"
 )
+# A skill in the comment that `init` writes: what a person has added to that makes it the person's.
+_LISTED = r"(?:[a-z0-9-]+|[^,]+ \(invalid\))"
 _GONE = "skillsync takes this header out"
 _MARGIN = re.compile(r"\n([ \t]*)[^\s\]]")
 _CLOSE = re.compile(r"\n([ \t]*)\]$")
@@ -269,7 +271,7 @@ def _in_place(text: str, edit: Edit, ecosystem: Ecosystem) -> str:
         _add(tables, edit)
     elif edit.terms is None:
         for entry in entries:
-            _remove(entry, f"# {edit.ecosystem}:{edit.name} ")
+            _remove(entry, rf"# {re.escape(f'{edit.ecosystem}:{edit.name}')} \S+: {_LISTED}(?:, {_LISTED})*")
     elif isinstance(entries[0].item, Table):
         _change_table(entries, edit.terms)
     else:
@@ -373,7 +375,7 @@ def _insert(table: Table, name: str, text: str) -> None:
     body.insert(lines[-1] + 1 if lines else 0, (SingleKey(name), tomlkit.value(text)))
 
 
-def _remove(place: _Place, generated: str = "\0") -> None:
+def _remove(place: _Place, generated: str = r"(?!)") -> None:
     """Take a key away; comments stay, each on a line of its own, but for the generated one above it."""
     item, body = place.item, place.container.body
     index = next(at for at, (_key, one) in enumerate(body) if one is item)
@@ -387,7 +389,7 @@ def _remove(place: _Place, generated: str = "\0") -> None:
     else:
         body[index : index + 1] = left
     above = body[index - 1][1] if index else None
-    if isinstance(above, Comment) and above.trivia.comment.startswith(generated):
+    if isinstance(above, Comment) and re.fullmatch(generated, above.trivia.comment):
         del body[index - 1]
 
 

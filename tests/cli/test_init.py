@@ -143,3 +143,13 @@ def test_what_could_be_no_further_target_is_not_offered(project: Project, tmp_pa
     (project.root / "config").mkdir()
     project.done("init")
     assert '# targets = [".agents/skills", ".kiro/skills"]\n' in project.read(MANIFEST)
+
+
+def test_what_it_says_of_an_entry_goes_with_the_entry(project: Project) -> None:
+    project.change("sus", {"skills/broken_one/SKILL.md": "broken"}).done("init")
+    before = project.read(MANIFEST)
+    assert "# gem:sus 1.0.0: broken_one (invalid), mocking, testing\n" in before
+    project.done("deny", "sus")
+    assert "gem:sus" not in project.read(MANIFEST)
+    project.manifest(before.replace("mocking, testing", "mocking, testing: ask Anna first")).done("deny", "sus")
+    assert "testing: ask Anna first\n" in project.read(MANIFEST)

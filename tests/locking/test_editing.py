@@ -51,6 +51,17 @@ def test_an_entry_is_added_in_the_way_of_its_neighbours(before: str, after: str)
     [
         ('[providers.gem]\n# a\nsus = "*" # b\nx = "1"\n', '[providers.gem]\n# a\n# b\nx = "1"\n'),
         ('[providers.gem]\n# gem:sus 1.0: a, b\nsus = "*"\nx = "1"\n', '[providers.gem]\nx = "1"\n'),
+        ('[providers.gem]\n# gem:sus 1.0: a-1, B_c (invalid)\nsus = "*"\nx = "1"\n', '[providers.gem]\nx = "1"\n'),
+        *(
+            (f'[providers.gem]\n{comment}\nsus = "*"\nx = "1"\n', f'[providers.gem]\n{comment}\nx = "1"\n')
+            for comment in (
+                "# gem:sus is what Anna asked for",
+                "# gem:sus 1.0: a, b; ask Anna first",
+                "# gem:sus 1.0: a, b (Anna)",
+                "# gem:sus 1.0 a",
+                "# gem:sus",
+            )
+        ),
         ('[providers.gem]\n# gem:suss 1.0: a, b\nsus = "*"\n', "[providers.gem]\n# gem:suss 1.0: a, b\n"),
         ('[providers.gem]\nsus.skills = [ # a\n"x", # b\n]\n', "[providers.gem]\n# a\n# b\n"),
         ('[providers.gem]\nsus.path = "a" # b\nx = "1"\nsus.skills = []\n', '[providers.gem]\n# b\nx = "1"\n'),
