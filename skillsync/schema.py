@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 # Agent Skills format, "name": lower-case letters, digits and single hyphens. That alone keeps out separators, drives,
 # dots, blanks, control characters and the empty name.
@@ -30,14 +30,15 @@ _UNSEEN = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f
 
 
 class InvalidError(Exception):
-    """A value that can't be used: `key` says where, its text says why."""
+    """A value that can't be used: `key` says where, its text says why; `others` are in the same document."""
 
-    def __init__(self, key: str, reason: str, hint: str | None = None) -> None:
-        """Take the dotted key, the reason, and the mend if one is known."""
+    def __init__(self, key: str, reason: str, hint: str | None = None, others: Iterable[InvalidError] = ()) -> None:
+        """Take the dotted key, the reason, the mend if one is known, and what else is wrong."""
         super().__init__(reason)
         self.key = key
         self.reason = reason
         self.hint = hint
+        self.others = tuple(others)
 
 
 def name_fault(name: str) -> str | None:
@@ -118,10 +119,14 @@ class Table:
         """Raise for a key that nothing reads: a typing error must not pass in silence."""
         names = set(known)
         for name in self.data:
-            if name not in names:
-                meant = suggestion(name, names)
-                hint = f"did you mean `{meant}`?" if meant else f"known here: {', '.join(sorted(names))}"
-                raise InvalidError(self.key(name), "is not a known key", hint)
+            self.one_of(names, name)
+
+    def one_of(self, names: Collection[str], name: str) -> None:
+        """Raise for one key if it is none of those that are read."""
+        if name not in names:
+            meant = suggestion(name, names)
+            hint = f"did you mean `{meant}`?" if meant else f"known here: {', '.join(sorted(names))}"
+            raise InvalidError(self.key(name), "is not a known key", hint)
 
     def text(self, name: str) -> str:
         """Return a required text."""

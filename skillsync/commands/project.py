@@ -95,7 +95,11 @@ def read_manifest(project: Project) -> tuple[bytes | None, Manifest]:
     except NewerError as error:
         raise _error(Code.MANIFEST_INVALID, path, f"{error.key} {error.reason}", "upgrade skillsync") from None
     except InvalidError as error:
-        raise _error(Code.MANIFEST_INVALID, path, f"{error.key}: {error.reason}", error.hint or hint) from None
+        wrong = (
+            _error(Code.MANIFEST_INVALID, path, f"{one.key}: {one.reason}", one.hint or hint)
+            for one in (error, *error.others)
+        )
+        raise SkillsyncError(*(problem for one in wrong for problem in one.problems)) from None
     except MalformedError as error:
         raise _error(Code.MANIFEST_INVALID, path, error.reason, error.hint or hint, error.place) from None
     except UnreadableError as error:

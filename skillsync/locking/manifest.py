@@ -1,12 +1,13 @@
 """The manifest, `agent-skills.toml`: which installed packages may put which skills where, as the user wrote it.
 
-Invariants: pure; one wrong key and the whole file is refused, never half of it read; an absent file, an absent
+Invariants: pure; one wrong key and the whole file is refused, with all that is wrong in it; an absent file, an absent
 `[providers]` and an empty `[providers]` are three different things.
 """
 
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,12 @@ from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+    from typing import TypeVar
 
     from skillsync.discovery.environment import Ecosystem
+
+    T = TypeVar("T")
+    D = TypeVar("D")
 
 FILE_NAME = "agent-skills.toml"
 LIMIT = 256 * 1024  # bytes that are read
@@ -25,6 +30,7 @@ _KEYS = ("version", "ecosystems", "targets", "link", "providers", "gitignore")
 _PROVIDER_KEYS = ("version", "skills", "exclude", "path", "hidden-characters")
 _SKILL_PATTERN = r"[a-z0-9*?-]+"
 _WILDCARD = r"[*?]"
+_MOST_FAULTS = 20  # that are told at once
 
 
 def matches(pattern: str, name: str) -> bool:
@@ -158,23 +164,53 @@ def _literal(pattern: str) -> int:
 
 
 def parse(content: bytes, ecosystems: Mapping[str, Ecosystem]) -> Manifest:
-    """Read the manifest's bytes. Raises MalformedError for text that is no TOML, InvalidError for a wrong value."""
+    """Read the manifest's bytes. Raises MalformedError for text that is no TOML, InvalidError for all wrong values."""
     table = toml(content)
     table.version(1, default=1)
-    table.only(_KEYS)
+    faults = _Faults()
+    _only(table, _KEYS, faults)
+    known = faults.tried(partial(_ecosystems, table, ecosystems), default=None)
+    targets = faults.tried(partial(_targets, table), default=None)
+    found = Manifest(
+        ecosystems=known,
+        targets=targets or (DEFAULT_TARGET,),
+        link=faults.tried(partial(_link, table, targets), default=False),
+        rules=faults.tried(partial(_providers, table, ecosystems, known, faults), default=None),
+        gitignore=faults.tried(partial(table.flag, "gitignore", default=True), default=True),
+    )
+    faults.end()
+    return found
+
+
+class _Faults:
+    """What is wrong in a document, gathered while the rest of it is read."""
+
+    def __init__(self) -> None:
+        self._found: list[InvalidError] = []
+
+    def tried(self, read: Callable[[], T], *, default: D) -> T | D:
+        """Return what is read, the default where that is wrong. Of very many faults only the first are looked for."""
+        if len(self._found) < _MOST_FAULTS:
+            try:
+                return read()
+            except InvalidError as error:
+                self._found.append(error)
+        return default
+
+    def end(self) -> None:
+        """Raise InvalidError if anything was wrong."""
+        if self._found:
+            first, *others = self._found
+            raise InvalidError(first.key, first.reason, first.hint, others)
+
+
+def _ecosystems(table: Table, ecosystems: Collection[str]) -> tuple[str, ...] | None:
     known = table.texts("ecosystems")
     for index, name in enumerate(known or ()):
         if name not in ecosystems:
             hint = f"known here: {', '.join(ecosystems)}"
             raise InvalidError(f"{table.key('ecosystems')}[{index}]", f"`{name}` is not an ecosystem", hint)
-    targets = _targets(table)
-    return Manifest(
-        ecosystems=known,
-        targets=targets,
-        link=_link(table, targets),
-        rules=_providers(table.table("providers"), ecosystems, known) if "providers" in table.data else None,
-        gitignore=table.flag("gitignore", default=True),
-    )
+    return known
 
 
 def _git_fault(target: str) -> str | None:
@@ -202,33 +238,40 @@ def _targets(table: Table) -> tuple[str, ...]:
     return targets
 
 
-def _link(table: Table, targets: tuple[str, ...]) -> bool:
-    """Read `link`, which is about the targets after the first."""
+def _link(table: Table, targets: tuple[str, ...] | None) -> bool:
+    """Read `link`, which is about the targets after the first; `targets` is None where they are wrong."""
     found = table.flag("link", default=False)
-    if found and len(targets) == 1:
+    if found and targets and len(targets) == 1:
         hint = 'add a target, such as `targets = [".agents/skills", ".claude/skills"]`, or take it out'
         raise InvalidError(table.key("link"), f"nothing reads it: there is no target but `{targets[0]}`", hint)
     return found
 
 
 def _providers(
-    table: Table, ecosystems: Mapping[str, Ecosystem], listed: Collection[str] | None
-) -> dict[str, tuple[Rule, ...]]:
+    document: Table, ecosystems: Mapping[str, Ecosystem], listed: Collection[str] | None, faults: _Faults
+) -> dict[str, tuple[Rule, ...]] | None:
     """Read `[providers]`; `listed` is what `ecosystems` has, None where it isn't there."""
-    _only(table, ecosystems)
-    for name in table.data:
-        if listed is not None and name not in listed:
-            reason = f"nothing reads it: `ecosystems` leaves {name} out"
-            raise InvalidError(table.key(name), reason, f"add {name} to `ecosystems`, or take the table out")
-    return {name: tuple(_rules(table.table(name), ecosystems[name])) for name in table.data}
+    if "providers" not in document.data:
+        return None
+    table = document.table("providers")
+    _only(table, ecosystems, faults)
+    rules: dict[str, tuple[Rule, ...]] = {}
+    for name in (name for name in table.data if name in ecosystems):
+        rules[name] = faults.tried(partial(_rules, table, name, ecosystems[name], listed, faults), default=())
+    return rules
 
 
-def _only(table: Table, known: Collection[str]) -> None:
-    """Raise for a key that nothing reads in a table; one of the document's own is misplaced, not mistyped."""
+def _only(table: Table, known: Collection[str], faults: _Faults) -> None:
+    """Find the keys that nothing reads in a table."""
     for name in table.data:
-        if name in _KEYS and name not in known:
-            raise InvalidError(table.key(name), "is not a known key", _above(name))
-    table.only(known)
+        faults.tried(partial(_known, table, known, name), default=None)
+
+
+def _known(table: Table, known: Collection[str], name: str) -> None:
+    """Raise for a key that nothing reads; one of the document's own is misplaced, not mistyped."""
+    if name in _KEYS and name not in known:
+        raise InvalidError(table.key(name), "is not a known key", _above(name))
+    table.one_of(known, name)
 
 
 def _above(name: str) -> str:
@@ -236,22 +279,34 @@ def _above(name: str) -> str:
     return f"if it is the manifest's own `{name}`, move it above the first [table]: what is below belongs to that"
 
 
-def _rules(table: Table, ecosystem: Ecosystem) -> list[Rule]:
+def _rules(
+    providers: Table, ecosystem: str, shelf: Ecosystem, listed: Collection[str] | None, faults: _Faults
+) -> tuple[Rule, ...]:
+    """Read the table of one ecosystem."""
+    if listed is not None and ecosystem not in listed:
+        reason = f"nothing reads it: `ecosystems` leaves {ecosystem} out"
+        raise InvalidError(providers.key(ecosystem), reason, f"add {ecosystem} to `ecosystems`, or take the table out")
+    table = providers.table(ecosystem)
     rules: dict[str, Rule] = {}
     for name in table.data:
-        try:
-            rule = _rule(table, name, ecosystem)
-        except InvalidError as error:
-            if name not in _KEYS or isinstance(table.data[name], dict):
-                raise
-            raise InvalidError(error.key, error.reason, _above(name)) from None
-        other = rules.setdefault(rule.pattern, rule)
-        if other is not rule:
-            raise InvalidError(rule.key, f"names the same provider as `{other.key}`", "keep one of them")
-    return list(rules.values())
+        faults.tried(partial(_add, rules, table, name, shelf, faults), default=None)
+    return tuple(rules.values())
 
 
-def _rule(table: Table, name: str, ecosystem: Ecosystem) -> Rule:
+def _add(rules: dict[str, Rule], table: Table, name: str, ecosystem: Ecosystem, faults: _Faults) -> None:
+    """Read one entry, by the name that the ecosystem gives it."""
+    try:
+        rule = _rule(table, name, ecosystem, faults)
+    except InvalidError as error:
+        if name not in _KEYS or isinstance(table.data[name], dict):
+            raise
+        raise InvalidError(error.key, error.reason, _above(name)) from None
+    other = rules.setdefault(rule.pattern, rule)
+    if other is not rule:
+        raise InvalidError(rule.key, f"names the same provider as `{other.key}`", "keep one of them")
+
+
+def _rule(table: Table, name: str, ecosystem: Ecosystem, faults: _Faults) -> Rule:
     """Read one entry: a requirement alone, or a table."""
     key = table.key(name)
     if fault := line_fault(name):
@@ -259,22 +314,30 @@ def _rule(table: Table, name: str, ecosystem: Ecosystem) -> Rule:
     pattern = ecosystem.canonical(name)
     if isinstance(table.data[name], dict):
         entry = table.table(name)
-        _only(entry, _PROVIDER_KEYS)
-        requirement = _requirement(entry, "version") if "version" in entry.data else "*"
+        _only(entry, _PROVIDER_KEYS, faults)
+        requirement, meets = faults.tried(partial(_version, entry, ecosystem), default=("*", bool))
+        skills = faults.tried(partial(_skills, entry, "skills"), default=None)
+        exclude = faults.tried(partial(_skills, entry, "exclude"), default=None)
         return Rule(
             key=key,
             pattern=pattern,
             requirement=requirement,
-            meets=_meets(requirement, entry.key("version"), ecosystem),
-            skills=_skills(entry, "skills"),
-            exclude=_skills(entry, "exclude") or (),
-            path=_path(entry),
-            allows_hidden=_allows_hidden(entry),
+            meets=meets,
+            skills=skills,
+            exclude=exclude or (),
+            path=faults.tried(partial(_path, entry), default=None),
+            allows_hidden=faults.tried(partial(_allows_hidden, entry), default=False),
         )
     if not isinstance(table.data[name], str | list):
         raise InvalidError(key, "must be a version, a list of versions, or a table", 'write "*" for any version')
     requirement = _requirement(table, name)
     return Rule(key=key, pattern=pattern, requirement=requirement, meets=_meets(requirement, key, ecosystem))
+
+
+def _version(entry: Table, ecosystem: Ecosystem) -> tuple[str, Callable[[str], bool]]:
+    """Read the requirement of an entry that is a table."""
+    requirement = _requirement(entry, "version") if "version" in entry.data else "*"
+    return requirement, _meets(requirement, entry.key("version"), ecosystem)
 
 
 def _requirement(table: Table, name: str) -> str:

@@ -316,3 +316,13 @@ def test_a_name_that_is_not_quoted_is_hinted_at(project: Project) -> None:
     project.write({MANIFEST: "[providers"})
     text, _ = refused(project, MANIFEST, "list")
     assert f"  hint: correct {MANIFEST}" in text
+
+
+@pytest.mark.parametrize("command", ["list", "lock", "sync", "verify", "allow gem:sus"])
+def test_all_that_is_wrong_in_the_manifest_is_told_in_one_run(project: Project, command: str) -> None:
+    project.manifest('target = []\n[providers.gem]\nsus = { skill = ["testing"] }\nbake = 1\n')
+    result = project.run(*command.split(), "--format", "json")
+    assert (result.code, result.codes) == (2, ["manifest-invalid"] * 3)
+    keys = [problem["message"].split(": ")[1] for problem in result.json["problems"]]
+    assert keys == ["target", "providers.gem.sus.skill", "providers.gem.bake"]
+    assert all(problem["hint"] and problem["path"] == MANIFEST for problem in result.json["problems"])

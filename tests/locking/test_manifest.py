@@ -97,6 +97,70 @@ def test_a_key_that_nothing_reads_is_an_error_with_a_suggestion() -> None:
     )
 
 
+def faults(text: str) -> list[str]:
+    """The keys of all that is refused."""
+    with quickly(), pytest.raises(InvalidError) as caught:
+        parse(text.encode(), SHELVES)
+    return [one.key for one in (caught.value, *caught.value.others)]
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    text = """
+        target = []
+        ecosystems = ["gem", "ruby"]
+        targets = [".agents/skills", "../x"]
+        link = true
+        gitignore = 1
+        [providers.gems]
+        [providers.gem.sus]
+        skill = []
+        versions = "1"
+        version = "x"
+        hidden-characters = 1
+        path = "/"
+        exclude = "a"
+        skills = ["A"]
+        [providers.gem]
+        bake = 3
+        fine = "*"
+        "fi.ne" = "*"
+        "fi-ne" = { skills = ["a"] }
+        [providers.npm]
+        "" = "*"
+    """
+    entry = "providers.gem.sus"
+    assert faults(text) == [
+        "target",
+        "ecosystems[1]",
+        "targets[1]",
+        "providers.gems",
+        f"{entry}.skill",
+        f"{entry}.versions",
+        f"{entry}.version",
+        f"{entry}.skills[0]",
+        f"{entry}.exclude",
+        f"{entry}.path",
+        f"{entry}.hidden-characters",
+        "providers.gem.bake",
+        "providers.gem.fi-ne",
+        'providers.npm.""',
+        "gitignore",
+    ]
+
+
+def test_what_is_wrong_makes_nothing_else_wrong() -> None:
+    assert faults("ecosystems = ['ruby']\n[providers.gem]\nsus = '*'") == ["ecosystems[0]"]
+    assert faults("targets = ['/']\nlink = true") == ["targets[0]"]
+    assert faults("ecosystems = ['npm']\n[providers.gem]\nsus = 3") == ["providers.gem"]
+    assert faults("providers = 3\nlink = 3") == ["link", "providers"]
+
+
+def test_of_very_many_faults_the_first_are_told() -> None:
+    lines = "".join(f"sus{number} = {{ skill = [], paths = 1 }}\n" for number in range(5000))
+    assert faults(f"[providers.gem]\n{lines}")[-1:] == ["providers.gem.sus9.paths"]
+    assert len(faults("".join(f"target{number} = 1\n" for number in range(15000)))) == 20
+
+
 @pytest.mark.parametrize(
     ("text", "key"),
     [
