@@ -86,6 +86,22 @@ def test_what_can_t_begin_is_an_error_with_its_problems(
     assert (problem.code.value, problem.hint) == ("lock-missing", "run `skillsync lock`")
 
 
+def test_no_message_speaks_of_an_option_of_the_command_line(project: Project) -> None:
+    def message(ask: Callable[[], object]) -> str:
+        with pytest.raises(skillsync.SkillsyncError) as caught:
+            ask()
+        return "; ".join(problem.message for problem in caught.value.problems)
+
+    root = project.root
+    assert (
+        message(lambda: skillsync.find_project(f"{root}/nowhere")) == f"the project `{root}/nowhere` is not a directory"
+    )
+    project.manifest('ecosystems = ["gem"]\n')
+    named = skillsync.find_project(str(root), python="env")
+    said = "a Python environment is named, and `ecosystems` in agent-skills.toml leaves pypi out"
+    assert message(lambda: skillsync.lock(named)) == said
+
+
 def test_a_second_run_waits_unless_whoever_is_told_stops_it(project: Project) -> None:
     from skillsync import filesystem
 

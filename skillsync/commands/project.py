@@ -56,7 +56,7 @@ def find(directory: str | None) -> str:
     """
     if directory is not None:
         if not os.path.isdir(directory):
-            message = f"--project {directory} is not a directory"
+            message = f"the project `{directory}` is not a directory"
             raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="name the project's root directory"))
         return os.path.abspath(directory)
     try:

@@ -54,7 +54,7 @@ def read_environments(project: Project, manifest: Manifest, pinned: Iterable[str
     ours = {key.partition(":")[0] for key in pinned}
     if project.python is not None:
         if PYPI not in allowed:
-            message = f"--python names an environment, and `ecosystems` in {FILE_NAME} leaves {PYPI} out"
+            message = f"a Python environment is named, and `ecosystems` in {FILE_NAME} leaves {PYPI} out"
             raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint="take one of the two out"))
         ours.add(PYPI)
     ours |= discovery.marked(project.root)
