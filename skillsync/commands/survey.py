@@ -61,14 +61,16 @@ def read_environments(project: Project, manifest: Manifest, pinned: Iterable[str
     active = [name for name in ECOSYSTEMS if name in allowed and (manifest.names(name) or name in ours)]
     if not active:
         from skillsync.commands.nested import meant
+        from skillsync.discovery.pypi import environments
 
         looked_for = "; ".join(f"{name}: {', '.join(markers(name))}" for name in ECOSYSTEMS if name in allowed)
         below, naming = meant(project.root)
         looked = f"(looked for {looked_for or 'nothing'})"
         message = f"nothing in {project.root} tells which packages it uses {looked}{below}"
         line = f'ecosystems = ["{next(iter(ECOSYSTEMS))}"]'
+        python = environments.naming((project.root,)) if PYPI in allowed else None
         naming = naming or "run skillsync in the project's directory, or name that by --project"
-        hint = f"{naming}; or write `{line}` into {FILE_NAME}"
+        hint = "; or ".join(filter(None, (python, naming, f"write `{line}` into {FILE_NAME}")))
         raise SkillsyncError(Problem(code=Code.ENVIRONMENT_NOT_FOUND, message=message, hint=hint))
     return [discovery.read(ecosystem, project.root, os.environ, python=project.python) for ecosystem in active]
 

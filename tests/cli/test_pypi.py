@@ -43,6 +43,25 @@ def test_lock_sync_verify(project: Project, site: Path) -> None:
     project.done("verify")
 
 
+@pytest.mark.parametrize("marker", ["pyproject.toml", None])
+@pytest.mark.parametrize("name", ["venv", "env"])
+def test_an_environment_that_is_not_looked_for_is_named_by_the_hint(
+    project: Project, name: str, marker: str | None
+) -> None:
+    write_dist(write_venv(project.root / name), "one", files=skills("one", "x"))
+    if marker is None:
+        project.write({"pyproject.toml": None})
+    for command in ("lock", "list", "init"):
+        (problem,) = project.run(command, "--format", "json").json["problems"]
+        assert problem["code"] == "environment-not-found"
+        assert problem["hint"].startswith(f"`--python {name}` names the environment that is there; or ")
+    project.done("lock", "--python", name)
+    assert project.locked == ["one 1.0 x"]
+    # Where the manifest leaves Python out, it is no way.
+    project.manifest('ecosystems = ["npm"]\n').write({LOCK: None})
+    assert "--python" not in project.run("lock").err
+
+
 def test_links_into_a_cache_stand_for_their_files(project: Project, site: Path, tmp_path: Path) -> None:
     write_dist(site, "one", files={**skills("one", "x"), f"{_PLACE}/x/scripts/run": "#!/bin/sh\n"})
     project.done("lock")

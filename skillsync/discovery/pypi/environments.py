@@ -17,7 +17,7 @@ from skillsync.errors import UnreadableError
 from skillsync.filesystem import exists, is_directory, list_directory, read_file, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import TypeVar
 
     from skillsync.discovery.pypi.project import Project
@@ -84,10 +84,16 @@ def _create(project: Project) -> str:
 
 def _name_or_create(project: Project) -> str:
     """Say how to name the environment that is there under another name, or how to create one."""
-    for path in (f"{directory}/{name}" for directory in project.searched for name in _UNSEARCHED):
-        if exists(f"{path}/{_CONFIG}"):
-            return f"`--python {_typed(path)}` names the environment that is there; or activate it"
+    if found := naming(project.searched):
+        return f"{found}; or activate it"
     return f"{_create(project)}, activate one, or name one with `--python DIR`"
+
+
+def naming(directories: Iterable[str]) -> str | None:
+    """Say how to name the environment that one of the directories has, and that no rule finds; None if none has."""
+    found = (f"{directory}/{name}" for directory in directories for name in _UNSEARCHED)
+    path = next((path for path in found if exists(f"{path}/{_CONFIG}")), None)
+    return f"`--python {_typed(path)}` names the environment that is there" if path else None
 
 
 def _typed(path: str) -> str:
