@@ -80,6 +80,7 @@ PURE = {
     "checking.mending",
     "checking.offer",
     "checking.rules",
+    "rendering.columns",
     "rendering.findings",
     "rendering.github",
     "rendering.junit",

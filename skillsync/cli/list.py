@@ -5,9 +5,7 @@ Invariants: writes nothing; without `--verify` no skill is read, and none is cal
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import TYPE_CHECKING
-from unicodedata import east_asian_width
 
 from skillsync.commands.overview import overview
 from skillsync.commands.project import load_lock, load_manifest
@@ -16,6 +14,7 @@ from skillsync.locking.examination import left_out
 from skillsync.locking.lockfile import Lockfile
 from skillsync.locking.manifest import FILE_NAME
 from skillsync.rendering import report
+from skillsync.rendering.columns import columns, cut
 from skillsync.rendering.report import Report
 from skillsync.syncing.status import Status
 
@@ -95,7 +94,7 @@ _GAP = 2
 
 def _table(rows: Sequence[tuple[str, ...]], width: int | None) -> list[str]:
     """Return the table, as wide as the terminal; where that is too narrow, without descriptions."""
-    before = sum(max(len(row[column]) + _GAP for row in rows) for column in range(len(_HEADER) - 1))
+    before = sum(max(columns(row[column]) + _GAP for row in rows) for column in range(len(_HEADER) - 1))
     room = _WIDTH if width is None else width - before
     if room < _LEAST:
         return report.table([row[:-1] for row in rows])
@@ -103,16 +102,8 @@ def _table(rows: Sequence[tuple[str, ...]], width: int | None) -> list[str]:
 
 
 def _shortened(text: str, room: int) -> str:
-    """Return as much of a text as has room, in columns: some characters take two."""
-    if (len(text) if text.isascii() else sum(map(_columns, text))) <= room:
-        return text
-    used = accumulate(map(_columns, text))
-    kept = "".join(character for character, columns in zip(text, used, strict=True) if columns < room)
-    return f"{kept.rstrip()}…"
-
-
-def _columns(character: str) -> int:
-    return 2 if east_asian_width(character) in {"W", "F"} else 1
+    """Return as much of a text as has room."""
+    return text if columns(text) <= room else f"{cut(text, room - 1).rstrip()}…"
 
 
 def _shelf_json(shelf: Shelf) -> Json:

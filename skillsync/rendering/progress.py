@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from skillsync.rendering.columns import columns, cut
 from skillsync.rendering.report import printable
 
 if TYPE_CHECKING:
@@ -63,18 +64,18 @@ class _At:
             self.done += 1
 
 
-def line(command: str, at: Any, seconds: float, columns: int) -> str:  # noqa: ANN401  # has words, done and total
-    """Return what is shown: command, work, and how much of it is done, in at most as many columns as there are."""
+def line(command: str, at: Any, seconds: float, room: int) -> str:  # noqa: ANN401  # has words, done and total
+    """Return what is shown: command, work, and how much of it is done, in less than all the columns there are."""
     # Once each: the work goes on meanwhile, and the next part of it may be none.
     done, total = at.done, at.total
     left = f"{command}: {at.words}"
     if not total:
-        return f"{left}, {seconds:.0f} s"[: columns - 1]
+        return cut(f"{left}, {seconds:.0f} s", room - 1)
     right = f"{done} of {total}, {seconds:.0f} s"
-    room = min(_BAR, columns - len(left) - len(right) - 5)
-    full = room * min(done, total) // total
-    bar = f" [{'#' * full}{' ' * (room - full)}] " if room > 0 else " "
-    return f"{left}{bar}{right}"[: columns - 1]
+    size = min(_BAR, room - columns(left) - columns(right) - 5)
+    full = size * min(done, total) // total
+    bar = f" [{'#' * full}{' ' * (size - full)}] " if size > 0 else " "
+    return cut(f"{left}{bar}{right}", room - 1)
 
 
 def _tick(command: str, at: _At, stream: Any, done: Event) -> None:  # noqa: ANN401  # as above

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from skillsync.discovery.environment import OWN
 from skillsync.errors import ExitCode, Problem, exit_code, typed
 from skillsync.locking.changes import SAME_VERSION, Action, Change
+from skillsync.rendering.columns import columns
 from skillsync.schema import is_visible
 from skillsync.syncing.plan import Drift
 from skillsync.values import Value, field
@@ -198,8 +199,9 @@ def counted(number: int, word: str) -> str:
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows as lines with aligned columns."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    widths = [max(columns(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+    filled = ((cell + " " * (width - columns(cell)) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return ["  ".join(cells).rstrip() for cells in filled]
 
 
 def note_lines(environments: Iterable[Environment]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from projects import SKILLS, Project, command
 
 from skillsync.cli import main as command_line
 from skillsync.rendering import progress
+from skillsync.rendering.columns import columns as taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -216,9 +217,17 @@ def test_the_bar_says_how_much_is_done() -> None:
     assert progress.line("verify", at, 1.6, 50) == "verify: reading .agents/skills 250 of 1000, 2 s"
     assert progress.line("verify", At(done=7, total=7), 3, 90).count("#") == 30
     assert progress.line("verify", At(), 3, 90) == "verify: reading .agents/skills, 3 s"
-    for columns in range(1, 120):
-        assert len(progress.line("verify", at, 100, columns)) < columns
-        assert len(progress.line("verify", At(), 100, columns)) < columns
+    for room in range(1, 120):
+        assert len(progress.line("verify", at, 100, room)) < room
+        assert len(progress.line("verify", At(), 100, room)) < room
+
+
+def test_the_bar_takes_wide_characters_for_two_columns() -> None:
+    at = At(words="reading 日本/スキル", done=250, total=1000)
+    assert progress.line("verify", at, 1.6, 60) == "verify: reading 日本/スキル [###         ] 250 of 1000, 2 s"
+    for room in range(1, 120):
+        for one in (at, At(words=at.words)):
+            assert taken(progress.line("verify", one, 100, room)) < room
 
 
 def test_the_bar_shows_a_target_directory_as_the_report_does() -> None:

@@ -72,6 +72,7 @@ def test_numbers_have_their_noun() -> None:
 
 def test_columns_are_aligned() -> None:
     assert report.table([("a", "bb", "c"), ("aaa", "b", "")]) == ["a    bb  c", "aaa  b"]
+    assert report.table([("日本", "b"), ("aaa", "b")]) == ["日本  b", "aaa   b"]
     assert report.table([]) == []
 
 
