@@ -36,7 +36,9 @@ def problems(offers: Sequence[Offer]) -> list[Problem]:
     found: list[Problem] = []
     for offer in offers:
         if tree := trees.get(id(offer)):
-            found += _unrepeated(own[id(offer)], own[id(tree)], has_skills=bool(tree.skills) or id(tree) in filled)
+            found += _unrepeated(
+                offer, own[id(offer)], own[id(tree)], has_skills=bool(tree.skills) or id(tree) in filled
+            )
             found += _compared(tree, offer)
         else:
             found += [one for one in own[id(offer)] if one.code is not Code.NO_SKILLS or id(offer) not in filled]
@@ -174,13 +176,17 @@ def _few(paths: Sequence[str]) -> str:
     return ", ".join([*found[:_MOST], *more])
 
 
-def _unrepeated(problems: Iterable[Problem], tree: Iterable[Problem], *, has_skills: bool) -> list[Problem]:
+def _unrepeated(
+    artifact: Offer, problems: Iterable[Problem], tree: Iterable[Problem], *, has_skills: bool
+) -> list[Problem]:
     """Leave out what is wrong in an artifact because it is in the tree, which is said of the tree.
 
-    That there is no skill is said of each that is missing, where there is any; a lost executable bit is a difference.
+    That there is no skill is said of each that is missing, where there is any; a lost executable bit is a difference;
+    and what a source distribution has elsewhere may be another package's of the same tree, which knows.
     """
     known = {_bare(one) for one in tree}
     left_out = {Code.NOT_EXECUTABLE, *((Code.NO_SKILLS,) if has_skills else ())}
+    left_out |= set() if artifact.is_installed else {Code.SKILL_ELSEWHERE}
     return [one for one in problems if one.code not in left_out and _bare(one) not in known]
 
 

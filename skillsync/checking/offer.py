@@ -57,6 +57,11 @@ class Offer(Value):
     is_read: bool = True
 
     @property
+    def is_installed(self) -> bool:
+        """Whether consumers get its files as they are: those of a tree or a source distribution are built first."""
+        return self.is_artifact and not self.package.source.endswith(SDIST)
+
+    @property
     def searched(self) -> tuple[str, ...]:
         """Where skills are looked for, as it is shown."""
         return _PYTHON if self.package.ecosystem == PYPI else tuple(f"{place}/*/" for place in self.package.places)

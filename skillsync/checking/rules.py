@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillsync import hidden
 from skillsync.checking.mending import QUOTES, mended
-from skillsync.checking.offer import MARKDOWN, SDIST, TEXT_LIMIT, WHEEL, is_looked_into, problem
+from skillsync.checking.offer import MARKDOWN, TEXT_LIMIT, WHEEL, is_looked_into, problem
 from skillsync.discovery import PYPI
 from skillsync.discovery.skill import value
 from skillsync.errors import Code, Problem, Severity, typed
@@ -310,8 +310,7 @@ def _is_below(path: str, directory: str) -> bool:
 
 def _elsewhere(offer: Offer) -> Iterator[Problem]:
     """Yield the skills where no consumer looks. Nobody knows yet whether those of a source are shipped."""
-    is_installed = offer.is_artifact and not offer.package.source.endswith(SDIST)
-    severity = Severity.WARNING if is_installed else Severity.NOTE
+    severity = Severity.WARNING if offer.is_installed else Severity.NOTE
     where = "PACKAGE/.agents/skills/NAME/" if offer.package.ecosystem == PYPI else "skills/NAME/"
     above: dict[str, list[str]] = {}
     for directory in offer.elsewhere:

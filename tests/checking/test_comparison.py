@@ -160,6 +160,15 @@ def test_where_neither_has_a_skill_it_is_said_of_both(tree: Project) -> None:
     assert [one[2] for one in found(result) if one[1] == "no-skills"] == ["kelp", "kelp.gem"]
 
 
+def test_a_source_distribution_has_skills_of_another_package_of_its_tree(tmp_path: Path) -> None:
+    package = '{"name": "kelp", "version": "1.0.0"}'
+    files = {**PYTHON, "package.json": package, f"{PLACE}/SKILL.md": skill("kelp-forms")}
+    project = Project(tmp_path / "all").write({f"kelp/{path}": text for path, text in files.items()})
+    write(project.root / "kelp.tar.gz", tarball(files))
+    assert found(check(project, "kelp", "kelp.tar.gz")) == []
+    assert [one[:2] for one in found(check(project, "kelp.tar.gz"))] == [("note", "skill-elsewhere")]
+
+
 def test_links_in_a_circle_are_no_file(tree: Project) -> None:
     (tree.root / "kelp" / PLACE / "a.md").symlink_to("b.md")
     (tree.root / "kelp" / PLACE / "b.md").symlink_to("a.md")
