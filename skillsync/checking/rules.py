@@ -135,9 +135,11 @@ def _of_tree(offer: Offer, shipped: Shipped, snapshot: Snapshot) -> Iterator[Pro
     for path, facts in sorted(snapshot.facts.items()):
         if text := _not_runnable(path, script=facts.script, executable=facts.executable, start=shipped.texts.get(path)):
             severity = Severity.WARNING if facts.script or facts.executable else Severity.NOTE
-            hint = _fixed(offer, "sets it") if facts.script else "begin it with `#!`, and the program that runs it"
-            if not facts.script and not facts.executable:
-                hint += "; or say in SKILL.md how it is run"
+            hint = "begin it with `#!`, and the program that runs it; or say in SKILL.md how it is run"
+            if facts.script:
+                hint = _fixed(offer, "sets it")
+            elif facts.executable:
+                hint = "run `chmod -x` on it; or, if it is to be run, begin it with `#!`, and the program that runs it"
             yield problem(
                 offer.package,
                 Code.NOT_EXECUTABLE,

@@ -193,6 +193,14 @@ def test_scripts_that_may_not_run_are_warnings(tmp_path: Path) -> None:
     )
 
 
+def test_what_is_executable_and_no_script_is_not_made_one(tmp_path: Path) -> None:
+    project = make(tmp_path / "kelp", GOOD)
+    (project.root / "skills/kelp-forms/SKILL.md").chmod(0o755)
+    result = check(project, ".")
+    assert found(result) == [("warning", "not-executable", "skills/kelp-forms/SKILL.md")]
+    assert result.json["problems"][0]["hint"].startswith("run `chmod -x` on it")
+
+
 def test_texts_are_looked_into(tmp_path: Path) -> None:
     place = "skills/kelp-forms"
     front = f"---\nname: kelp-forms\ndescription: Forms.\ncompatibility: {'c' * 501}\n---\n"
