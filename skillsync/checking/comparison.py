@@ -9,7 +9,7 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from skillsync.checking import rules
-from skillsync.checking.offer import problem
+from skillsync.checking.offer import few, problem
 from skillsync.checking.packaging import mend
 from skillsync.errors import Code, Problem, Severity
 from skillsync.hashing import MAX_LINKS, File
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from skillsync.hashing import Entry, Tree
     from skillsync.snapshot import Snapshot
 
-_MOST = 5
 _BUILD_AGAIN = "build it again"
 
 
@@ -119,14 +118,14 @@ def _of_skill(tree: Offer, artifact: Offer, shipped: Shipped, other: Shipped) ->
     ]
     if missing:
         hint = mend(tree, shipped, missing)
-        text = f"is in {where} without {_few(missing)}"
+        text = f"is in {where} without {few(missing)}"
         yield problem(tree.package, Code.SKILL_NOT_PACKAGED, skill.path, text, hint=hint, skill=skill.name)
     if changed:
-        text = f"has other content in {where}: {_few(changed)}"
+        text = f"has other content in {where}: {few(changed)}"
         yield problem(tree.package, Code.ARTIFACT_DIFFERS, skill.path, text, hint=_BUILD_AGAIN, skill=skill.name)
     yield from _bits(tree, where, skill, shipped.snapshot, other.snapshot)
     if more := [path for path in its if path not in mine]:
-        text = f"has more in {where}: {_few(more)}"
+        text = f"has more in {where}: {few(more)}"
         yield problem(
             tree.package,
             Code.ARTIFACT_DIFFERS,
@@ -150,7 +149,7 @@ def _bits(tree: Offer, where: str, skill: FoundSkill, mine: Snapshot, its: Snaps
             tree.package,
             Code.NOT_EXECUTABLE,
             skill.path,
-            f"has in {where} no executable bit on {_few(lost)}",
+            f"has in {where} no executable bit on {few(lost)}",
             severity=Severity.NOTE,
             hint="the build drops it, and skillsync sets it again; for other tools, say in SKILL.md how these are run, "
             "as in `sh scripts/NAME`",
@@ -168,12 +167,6 @@ def _content(tree: Tree, path: str, entry: Entry) -> Entry:
             break
         entry = tree[path]
     return entry
-
-
-def _few(paths: Sequence[str]) -> str:
-    found = sorted(paths)
-    more = [f"and {len(found) - _MOST} more"] if len(found) > _MOST else []
-    return ", ".join([*found[:_MOST], *more])
 
 
 def _unrepeated(

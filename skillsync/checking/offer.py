@@ -14,7 +14,7 @@ from skillsync.hashing import SKILL_FILE
 from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from skillsync.checking.identity import Identity
     from skillsync.discovery.environment import Package
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # Of a file that is looked into: nobody writes, and no agent reads, longer instructions.
 TEXT_LIMIT = 1024 * 1024
 GEM, WHEEL, SDIST, NPM = ".gem", ".whl", ".tar.gz", ".tgz"  # how artifacts' names end
+_FEW = 5  # names in a message
 MARKDOWN = (".md", ".markdown", ".mdx")
 _PYTHON = ("PACKAGE/.agents/skills/*/ and PACKAGE/skills/*/ of each import package, at the top or below src/",)
 
@@ -105,6 +106,13 @@ def problem(  # noqa: PLR0913  # all that makes one problem differ from another
 def joined(source: str, path: str) -> str:
     """Return a path as a person who named `source` finds it."""
     return posixpath.normpath(posixpath.join(source, path))
+
+
+def few(names: Iterable[str]) -> str:
+    """Return the first of some names as a message lists them, and how many more there are."""
+    found = sorted(names)
+    more = [f"and {len(found) - _FEW} more"] if len(found) > _FEW else []
+    return ", ".join([*found[:_FEW], *more])
 
 
 def is_looked_into(path: str, start: bytes) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillsync import hidden
 from skillsync.checking.mending import QUOTES, mended
-from skillsync.checking.offer import MARKDOWN, TEXT_LIMIT, WHEEL, is_looked_into, problem
+from skillsync.checking.offer import MARKDOWN, TEXT_LIMIT, WHEEL, few, is_looked_into, problem
 from skillsync.discovery import PYPI
 from skillsync.discovery.skill import value
 from skillsync.errors import Code, Problem, Severity, typed
@@ -21,7 +21,7 @@ from skillsync.snapshot import shipped_faults
 from skillsync.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
     from skillsync.checking.offer import Offer, Shipped
@@ -154,7 +154,7 @@ def _of_tree(offer: Offer, shipped: Shipped, snapshot: Snapshot) -> Iterator[Pro
 def _nested(offer: Offer, skill: FoundSkill, snapshot: Snapshot) -> Iterator[Problem]:
     """Yield the skills that a skill holds."""
     if inner := [path.rpartition("/")[0] for path in snapshot.tree if path.endswith(f"/{SKILL_FILE}")]:
-        text = f"holds what no consumer finds as a skill of its own: {', '.join(_few(inner))}"
+        text = f"holds what no consumer finds as a skill of its own: {few(inner)}"
         hint = f"if that is not meant, move each beside `{skill.name}`"
         severity = Severity.NOTE
         yield problem(
@@ -327,14 +327,7 @@ def _elsewhere(offer: Offer) -> Iterator[Problem]:
     # Where a Python source tree's files are once they are installed, its build alone decides.
     is_installed_alike = offer.package.ecosystem != PYPI or offer.package.source.endswith(WHEEL)
     for place, names in sorted(above.items()):
-        text = f"holds what no consumer finds as a skill: {', '.join(_few(names))}"
+        text = f"holds what no consumer finds as a skill: {few(names)}"
         path = f', or tell consumers to write `path = "{place}"` in their manifest' if is_installed_alike else ""
         hint = f"move each to {where}{path}"
         yield problem(offer.package, Code.SKILL_ELSEWHERE, place, text, severity=severity, hint=hint)
-
-
-def _few(names: Iterable[str], most: int = 5) -> Iterator[str]:
-    found = sorted(names)
-    yield from found[:most]
-    if len(found) > most:
-        yield f"and {len(found) - most} more"

@@ -40,7 +40,7 @@ def run(project: Project, paths: Sequence[str], *, build: bool, fix: bool) -> Re
 
     With `fix`, the trees are mended first; with `build`, each is built by its own tool, and that is checked too.
     """
-    found = [offer for path in paths for offer in _read(path)]
+    found = _read_all(paths)
     repaired, refused = repair(_trees(found, "--fix", "mends")) if fix else ([], [])
     if repaired:
         found = _read_again(paths, repaired)
@@ -80,7 +80,7 @@ def run(project: Project, paths: Sequence[str], *, build: bool, fix: bool) -> Re
 def _read_again(paths: Sequence[str], repaired: Sequence[Repaired]) -> list[Offer]:
     """Return what is there after it was mended. Raises SkillsyncError, which says that it was."""
     try:
-        return [offer for path in paths for offer in _read(path)]
+        return _read_all(paths)
     except (OSError, UnreadableError, SkillsyncError) as error:
         message = f"{report.counted(len(repaired), 'file')} mended, and what is there can't be read again: {error}"
         hint = "look at what has changed there meanwhile, and check again"
@@ -129,6 +129,10 @@ def _built(offers: Sequence[Offer]) -> tuple[list[Offer], list[Problem], list[st
             else:
                 found += [read_artifact(path, os.path.basename(path)) for path in paths]
     return found, problems, output
+
+
+def _read_all(paths: Iterable[str]) -> list[Offer]:
+    return [offer for path in paths for offer in _read(path)]
 
 
 def _read(path: str) -> list[Offer]:
