@@ -23,6 +23,7 @@ PYTHON_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 
 _GEM_NAME = r"""\.name\s*=\s*["']([^"'\n]+)["']"""
 _GEM_VERSION = r"""\.version\s*=\s*["']([^"'\n]+)["']"""
+_GLOB = frozenset("*?[{")
 _SETUP_NAME = r"""\bname\s*=\s*["']([^"'\n]+)["']"""
 
 
@@ -30,8 +31,8 @@ class Identity(Value):
     """A package's name and version, "" for what isn't known; `is_stated` tells whether its files say the name.
 
     Of a Python distribution, `roots` are where a tree has its import packages, `backend` is what builds them, and
-    `moved` are the directories and files that a wheel has elsewhere, each with its place there. `lists_files` tells
-    whether a package.json says which files are packed.
+    `moved` are the directories and files that a wheel has elsewhere, each with its place there. `files` are what a
+    package.json says is packed, None where it does not.
     """
 
     name: str
@@ -40,7 +41,13 @@ class Identity(Value):
     roots: frozenset[str] = frozenset(("", "src"))
     backend: str = ""
     moved: Mapping[str, str] = field(default_factory=dict)
-    lists_files: bool = False
+    files: tuple[str, ...] | None = None
+
+    def may_pack(self, directory: str) -> bool:
+        """Whether npm may pack a directory at the top, as far as it is told by `files`."""
+        listed = [""] if self.files is None else [one for one in self.files if not one.startswith("!")]
+        tops = (one.removeprefix("./").lstrip("/").partition("/")[0] for one in listed)
+        return any(top in {"", ".", directory} or not _GLOB.isdisjoint(top) for top in tops)
 
     def installed(self, path: str) -> Iterator[str]:
         """Yield where what is built may have a path of the tree, what is likelier first."""
@@ -70,7 +77,9 @@ def npm(content: bytes) -> Identity | None:
         return None
     found = package_json.identity(data)
     version = found.version if "version" in data else ""
-    return Identity(name=found.name, version=version, lists_files=isinstance(data.get("files"), list))
+    listed = data.get("files")
+    files = tuple(one for one in listed if isinstance(one, str)) if isinstance(listed, list) else None
+    return Identity(name=found.name, version=version, files=files)
 
 
 def python(files: Mapping[str, bytes], directory: str) -> Identity | None:

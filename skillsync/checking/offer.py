@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 # Of a file that is looked into: nobody writes, and no agent reads, longer instructions.
 TEXT_LIMIT = 1024 * 1024
 GEM, WHEEL, SDIST, NPM = ".gem", ".whl", ".tar.gz", ".tgz"  # how artifacts' names end
+# Of a directory of skills: who reads these has made the package.
+_PLACE_HINTS = {
+    Code.UNSAFE_SKILL: "put the directory itself in its place",
+    Code.IO: "see that it can be read, and check again",
+}
 _FEW = 5  # names in a message
 MARKDOWN = (".md", ".markdown", ".mdx")
 _PYTHON = ("PACKAGE/.agents/skills/*/ and PACKAGE/skills/*/ of each import package, at the top or below src/",)
@@ -72,7 +77,8 @@ class Offer(Value):
         text = found.message.removeprefix(f"{self.package.key} {self.package.version}: {found.path} ")
         path = found.path or self.about
         message = f"{joined(self.package.source, path)} {text}"
-        return replace(found, message=message, source=self.package.source, root=self.package.root)
+        hint = _PLACE_HINTS.get(found.code, found.hint) if path in self.package.places else found.hint
+        return replace(found, message=message, hint=hint, source=self.package.source, root=self.package.root)
 
 
 def problem(  # noqa: PLR0913  # all that makes one problem differ from another

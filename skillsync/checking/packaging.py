@@ -50,7 +50,7 @@ def _npm(tree: Offer, skill: Shipped, missing: Collection[str]) -> str:
         return "npm leaves links out: put files in their place"
     if missing and all(_is_never_packed(path) for path in missing):
         return "npm packs no files of these names: leave them out, or call them otherwise"
-    if not tree.identity.lists_files:
+    if tree.identity.files is None:
         return "see that no .npmignore or .gitignore leaves it out"
     places = " and ".join(f'"{place}"' for place, _ in _places(tree))
     return f"in package.json, add {places} to `files`; see that no .npmignore or .gitignore leaves it out"

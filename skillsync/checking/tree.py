@@ -6,12 +6,12 @@ Invariants: reads only; follows no link below the tree; looks at a bounded numbe
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from skillsync.checking import identity
 from skillsync.checking.identity import PYTHON_FILES, Identity
 from skillsync.checking.offer import TEXT_LIMIT, Offer, Shipped, is_looked_into, problem
+from skillsync.checking.own import AGENTS, own
 from skillsync.discovery.environment import Package
 from skillsync.discovery.npm.package_json import FILE_NAME as PACKAGE_JSON
 from skillsync.discovery.npm.package_json import LIMIT
@@ -22,23 +22,21 @@ from skillsync.discovery.pypi.metadata import likely_names
 from skillsync.errors import Code, Severity, UnreadableError
 from skillsync.filesystem import list_directory, open_directory, read_file, read_start, shown
 from skillsync.hashing import SKILL_FILE, File, parents
-from skillsync.schema import InvalidError, MalformedError
-from skillsync.syncing import registry
+from skillsync.schema import MalformedError
 from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from skillsync.discovery.provider import FoundSkill, Provider
+    from skillsync.discovery.provider import FoundSkill
     from skillsync.snapshot import Snapshot
 
 MOST_FILES = 200_000
-_AGENTS = ".agents"
 # Never a part of what is built from a tree, at any depth: environments, dependencies, and what builds leave behind.
 _SKIPPED = frozenset({"node_modules", "venv", "__pycache__", "vendor", "build", "dist", "target", "coverage", "tmp"})
 # At the top of a tree, what is usually not shipped. A SKILL.md in there is somebody's test or example.
 _UNSHIPPED = frozenset({"test", "tests", "spec", "specs", "fixtures", "example", "examples", "doc", "docs"})
-USUAL = {"gem": ("skills",), "npm": ("skills", f"{_AGENTS}/skills")}
+USUAL = {"gem": ("skills",), "npm": ("skills", f"{AGENTS}/skills")}
 
 
 class NoPackageError(Exception):
@@ -111,7 +109,7 @@ def _offer(source: str, root: str, made: _Made, paths: Paths) -> Offer:
     name, version = made.identity.name, made.identity.version
     places = USUAL.get(made.ecosystem) or paths.places(made.identity)
     package = Package(ecosystem=made.ecosystem, name=name, version=version, root=root, places=places, source=source)
-    provider = _without_installed(look(package, places, _whole))
+    provider = own(look(package, places, _whole), made.identity)
     skills = tuple(_shipped(package, skill) for skill in provider.skills)
     problems = []
     if made.fault:
@@ -134,17 +132,6 @@ def _offer(source: str, root: str, made: _Made, paths: Paths) -> Offer:
         elsewhere=(),
         problems=tuple(problems),
     )
-
-
-def _without_installed(provider: Provider) -> Provider:
-    """Leave out what skillsync has installed in the tree itself, as in any project: it is not the package's own."""
-    owned: set[str] = set()
-    for place in provider.places:
-        if place == f"{_AGENTS}/skills":
-            with suppress(UnreadableError, MalformedError, InvalidError):
-                content = read_file(f"{provider.package.root}/{place}/{registry.FILE_NAME}", registry.LIMIT)
-                owned = {f"{place}/{name}" for name in registry.parse(content).rows} if content else set()
-    return replace(provider, skills=tuple(skill for skill in provider.skills if skill.path not in owned))
 
 
 def _whole(_skill: str) -> bool:
@@ -188,7 +175,7 @@ class Paths:
             for name, is_directory in found:
                 if not is_directory:
                     names.append(prefix + name)
-                elif name not in _SKIPPED and (not name.startswith(".") or (name == _AGENTS and prefix)):
+                elif name not in _SKIPPED and (not name.startswith(".") or (name == AGENTS and prefix)):
                     left.append(f"{prefix}{name}/")
         return cls(names, are_cut_off=bool(left) or len(names) > MOST_FILES)
 

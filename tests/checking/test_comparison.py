@@ -220,7 +220,7 @@ def test_an_artifact_is_compared_with_the_tree_of_its_name(tmp_path: Path) -> No
 def test_skills_of_one_name_are_compared_each_with_the_one_in_its_place(tmp_path: Path) -> None:
     places = ("skills/kelp-forms", ".agents/skills/kelp-forms")
     files = {f"{place}/SKILL.md": skill("kelp-forms", f"{place}\n") for place in places} | {f"{places[0]}/a.md": ""}
-    package = '{"name": "kelp", "version": "1.0.0", "files": ["skills"]}'
+    package = '{"name": "kelp", "version": "1.0.0", "files": ["skills", ".agents"]}'
     project = Project(tmp_path / "all").write({**files, "package.json": package})
     double = ("error", "duplicate-skill", ".", places[0])
     for gone in ((), (places[0],), (places[1],)):

@@ -1,0 +1,80 @@
+"""What of the skills in a source tree is the package's own: the others are there for those who work on it.
+
+Invariants: what is passed over is noted with a reason; a package whose only skills are such ones keeps them, since what
+it fails to pack has to be told.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from skillsync.discovery.provider import Ignored
+from skillsync.errors import UnreadableError
+from skillsync.filesystem import read_file
+from skillsync.schema import InvalidError, MalformedError
+from skillsync.syncing import registry
+from skillsync.values import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillsync.checking.identity import Identity
+    from skillsync.discovery.provider import Provider
+
+AGENTS = ".agents"
+_SKILLS = f"{AGENTS}/skills"
+
+
+def own(provider: Provider, identity: Identity) -> Provider:
+    """Return what is in a tree without the skills that no build of it is to take in."""
+    left = _without_installed(provider)
+    if provider.package.ecosystem == "npm":
+        left = _without_links(_without_contributors(left, identity))
+    return left
+
+
+def _without_installed(provider: Provider) -> Provider:
+    """Leave out what skillsync has installed in the tree itself, as in any project."""
+    content = None
+    if _SKILLS in provider.places:
+        with suppress(UnreadableError):
+            content = read_file(f"{provider.package.root}/{_SKILLS}/{registry.FILE_NAME}", registry.LIMIT)
+    rows: Mapping[str, object] = {}
+    with suppress(MalformedError, InvalidError):
+        rows = registry.parse(content).rows if content else {}
+    installed = [skill.path for skill in provider.skills if skill.path in {f"{_SKILLS}/{name}" for name in rows}]
+    return _without(provider, dict.fromkeys(installed, "is installed by skillsync"))
+
+
+def _without_contributors(provider: Provider, identity: Identity) -> Provider:
+    """Leave out .agents/skills/ where `files` does not name it: it is the repository's own, beside those it ships."""
+    if identity.may_pack(AGENTS) or not any(_is_shipped(skill.path) for skill in provider.skills):
+        return provider
+    reason = "is not named by `files` in package.json: taken for the repository's own"
+    paths = {skill.path for skill in provider.skills} | {one.path for one in provider.problems if one.path}
+    return _without(provider, {path: reason for path in sorted(paths) if not _is_shipped(path)})
+
+
+def _is_shipped(path: str) -> bool:
+    return not path.startswith(f"{AGENTS}/")
+
+
+def _without_links(provider: Provider) -> Provider:
+    """Leave out the links to skills that are there: npm packs none, and other agents find these by them."""
+    root = os.path.realpath(provider.package.root)
+    read = {skill.path for skill in provider.skills if skill.snapshot} | set(provider.places)
+    real = {f"{root}/{path}" for path in read}
+    others = {skill.path for skill in provider.skills} | {one.path for one in provider.problems if one.path}
+    linked = [path for path in sorted(others - read) if os.path.realpath(f"{root}/{path}") in real]
+    return _without(provider, dict.fromkeys(linked, "is a link to what is there, and npm packs no links"))
+
+
+def _without(provider: Provider, reasons: Mapping[str, str]) -> Provider:
+    return replace(
+        provider,
+        skills=tuple(skill for skill in provider.skills if skill.path not in reasons),
+        problems=tuple(one for one in provider.problems if one.path not in reasons),
+        ignored=(*provider.ignored, *(Ignored(path=path, reason=reason) for path, reason in reasons.items())),
+    )

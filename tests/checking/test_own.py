@@ -1,0 +1,100 @@
+"""What of the skills in a source tree is the package's own, as `check` tells it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from projects import Project, skill
+from tools import need
+
+from skillsync.checking.identity import Identity
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHIPPED = "skills/kelp-forms"
+OWN = ".agents/skills"
+
+
+def package(root: Path, *skills: str, files: list[str] | None = None) -> Project:
+    """Write an npm package with skills at these paths; `files` is what its package.json says."""
+    data = {"name": "kelp", "version": "1.0.0"} | ({} if files is None else {"files": files})
+    texts = {f"kelp/{path}/SKILL.md": skill(path.rpartition("/")[2]) for path in skills}
+    return Project(root / "all").write({"kelp/package.json": json.dumps(data), **texts})
+
+
+def checked(project: Project, *options: str) -> tuple[list[str], list[str]]:
+    """Return the skills that were checked, and the codes of what was found."""
+    data = project.run("check", "kelp", *options, "--format", "json").json
+    found = [one["path"] for row in data["packages"] if row["kind"] == "tree" for one in row["skills"]]
+    return found, [f"{one['code']} {one['path']}" for one in data["problems"]]
+
+
+@pytest.mark.parametrize(
+    ("files", "is_own"),
+    [
+        (["skills"], True),
+        (["./skills/", "dist"], True),
+        (["skills", "!.agents"], True),
+        (None, False),
+        (["skills", ".agents/skills"], False),
+        (["skills", "/.agents"], False),
+        (["**"], False),
+        ([".*"], False),
+        (["."], False),
+    ],
+)
+def test_skills_for_contributors_are_those_that_files_does_not_name(
+    tmp_path: Path, files: list[str] | None, *, is_own: bool
+) -> None:
+    project = package(tmp_path, SHIPPED, f"{OWN}/kelp-review", files=files)
+    assert checked(project) == ([SHIPPED, *([] if is_own else [f"{OWN}/kelp-review"])], [])
+    told = f"ignored: kelp/{OWN}/kelp-review: is not named by `files` in package.json"
+    assert (told in project.run("check", "kelp", "--verbose").out) is is_own
+
+
+def test_skills_for_contributors_alone_are_those_that_files_has_forgotten(tmp_path: Path) -> None:
+    project = package(tmp_path, f"{OWN}/kelp-review", files=["dist"])
+    assert checked(project) == ([f"{OWN}/kelp-review"], [])
+
+
+def test_links_to_skills_are_for_other_agents(tmp_path: Path) -> None:
+    project = package(tmp_path, SHIPPED, f"{OWN}/kelp-review")
+    link = project.root / "kelp" / OWN / "kelp-forms"
+    link.symlink_to(f"../../{SHIPPED}")
+    assert checked(project) == ([SHIPPED, f"{OWN}/kelp-review"], [])
+    link.unlink()
+    link.symlink_to("../../elsewhere")
+    assert checked(project) == (
+        [SHIPPED, f"{OWN}/kelp-forms", f"{OWN}/kelp-review"],
+        [f"invalid-skill {OWN}/kelp-forms"],
+    )
+
+
+def test_a_link_to_the_directory_of_skills_is_for_other_agents(tmp_path: Path) -> None:
+    project = package(tmp_path, SHIPPED)
+    link = project.root / "kelp" / OWN
+    link.parent.mkdir()
+    link.symlink_to("../skills")
+    assert checked(project) == ([SHIPPED], [])
+    assert f"ignored: kelp/{OWN}: is a link" in project.run("check", "kelp", "--verbose").out
+    link.unlink()
+    link.symlink_to("../elsewhere")
+    assert checked(project) == ([SHIPPED], [f"unsafe-skill {OWN}"])
+    assert "hint: put the directory itself in its place" in project.run("check", "kelp").err
+
+
+def test_what_is_told_is_what_npm_packs(tmp_path: Path) -> None:
+    need("npm")
+    project = package(tmp_path, SHIPPED, f"{OWN}/kelp-review", files=["skills"])
+    (project.root / "kelp" / OWN / "kelp-forms").symlink_to(f"../../{SHIPPED}")
+    assert checked(project, "--build") == ([SHIPPED], [])
+    (project.root / "kelp/package.json").write_text('{"name": "kelp", "version": "1.0.0"}')
+    assert checked(project, "--build") == ([SHIPPED, f"{OWN}/kelp-review"], [])
+
+
+def test_without_a_package_json_nothing_is_told_by_files() -> None:
+    assert Identity(name="kelp").may_pack(".agents")
+    assert not Identity(name="kelp", files=()).may_pack(".agents")
