@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PYTHON_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 
+# As measured; setuptools puts directories in the place of links, and what another backend does, its artifact tells.
+_LEAVE_LINKS_OUT = ("flit", "hatchling", "pdm", "poetry", "uv_build")
 _GEM_NAME = r"""\.name\s*=\s*["']([^"'\n]+)["']"""
 _GEM_VERSION = r"""\.version\s*=\s*["']([^"'\n]+)["']"""
 _GLOB = frozenset("*?[{")
@@ -42,6 +44,11 @@ class Identity(Value):
     backend: str = ""
     moved: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] | None = None
+
+    @property
+    def follows_links(self) -> bool:
+        """Whether what is built may have a directory in the place of a link to one."""
+        return bool(self.backend) and not self.backend.startswith(_LEAVE_LINKS_OUT)
 
     def may_pack(self, directory: str) -> bool:
         """Whether npm may pack a directory at the top, as far as it is told by `files`."""

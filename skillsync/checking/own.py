@@ -32,7 +32,7 @@ def own(provider: Provider, identity: Identity) -> Provider:
     left = _without_installed(provider)
     if provider.package.ecosystem == "npm":
         left = _without_links(_without_contributors(left, identity))
-    return left
+    return _without_links(left) if identity.follows_links else left
 
 
 def _without_installed(provider: Provider) -> Provider:
@@ -62,13 +62,13 @@ def _is_shipped(path: str) -> bool:
 
 
 def _without_links(provider: Provider) -> Provider:
-    """Leave out the links to skills that are there: npm packs none, and other agents find these by them."""
+    """Leave out the links to skills that are there, or to directories of these: they are judged in their own place."""
     root = os.path.realpath(provider.package.root)
     read = {skill.path for skill in provider.skills if skill.snapshot} | set(provider.places)
     real = {f"{root}/{path}" for path in read}
     others = {skill.path for skill in provider.skills} | {one.path for one in provider.problems if one.path}
     linked = [path for path in sorted(others - read) if os.path.realpath(f"{root}/{path}") in real]
-    return _without(provider, dict.fromkeys(linked, "is a link to what is there, and npm packs no links"))
+    return _without(provider, dict.fromkeys(linked, "is a link to what is checked in its own place"))
 
 
 def _without(provider: Provider, reasons: Mapping[str, str]) -> Provider:

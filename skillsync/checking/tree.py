@@ -26,7 +26,7 @@ from skillsync.schema import MalformedError
 from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillsync.discovery.provider import FoundSkill
     from skillsync.snapshot import Snapshot
@@ -53,11 +53,19 @@ def read_tree(source: str) -> list[Offer]:
     if not found:
         raise NoPackageError
     paths = Paths.walked(root)
-    offers = [_offer(source, root, one, paths) for one in found]
+    offers = [_offer(source, root, _with_links(one, paths.links), paths) for one in found]
     # Beside a package with skills, another manifest is often a tool's; and what one of them ships is lost to nobody.
     skills = [skill.found.path for offer in offers for skill in offer.skills]
     elsewhere = paths.elsewhere(skills, is_tree=True)
     return [replace(offer, is_beside=bool(skills), elsewhere=elsewhere) for offer in offers]
+
+
+def _with_links(made: _Made, links: Mapping[str, str]) -> _Made:
+    """Take in the directories that a wheel has in the place of links."""
+    if not made.identity.follows_links:
+        return made
+    moved = {target: list(made.identity.installed(link))[-1] for link, target in links.items()}
+    return replace(made, identity=replace(made.identity, moved={**moved, **made.identity.moved}))
 
 
 class _Made(Value):
@@ -156,28 +164,42 @@ def _texts(package: Package, skill: str, snapshot: Snapshot) -> Iterator[tuple[s
 
 
 class Paths:
-    """The names of a package's files, as far as they may come into what is built."""
+    """The names of a package's files, as far as they may come into what is built.
 
-    def __init__(self, found: Iterable[str], *, are_cut_off: bool = False) -> None:
-        """Take the paths relative to the package's root."""
+    `links` are those that lead to a directory of the same tree, each with that.
+    """
+
+    def __init__(
+        self, found: Iterable[str], links: Mapping[str, str] | None = None, *, are_cut_off: bool = False
+    ) -> None:
+        """Take the paths relative to the package's root; that of a link to a directory ends with a slash."""
         self._found = list(found)
+        self.links = links or {}
         self.are_cut_off = are_cut_off
 
     @classmethod
     def walked(cls, root: str) -> Paths:
         """Return those of a tree."""
         names: list[str] = []
+        links: dict[str, str] = {}
+        real = os.path.realpath(root)
         left = [""]
         while left and len(names) <= MOST_FILES:
             prefix = left.pop()
             with os.scandir(f"{root}/{prefix}") as entries:
                 found = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
             for name, is_directory in found:
-                if not is_directory:
-                    names.append(prefix + name)
+                path = prefix + name
+                if not is_directory and os.path.isdir(f"{root}/{path}"):
+                    names.append(f"{path}/")
+                    target = os.path.realpath(f"{root}/{path}")
+                    if target.startswith(f"{real}/"):
+                        links[path] = target.removeprefix(f"{real}/")
+                elif not is_directory:
+                    names.append(path)
                 elif name not in _SKIPPED and (not name.startswith(".") or (name == AGENTS and prefix)):
                     left.append(f"{prefix}{name}/")
-        return cls(names, are_cut_off=bool(left) or len(names) > MOST_FILES)
+        return cls(names, links, are_cut_off=bool(left) or len(names) > MOST_FILES)
 
     def places(self, made: Identity) -> tuple[str, ...]:
         """Return the skills directories of a Python project's import packages, and what becomes one in a wheel."""

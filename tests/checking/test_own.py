@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 from projects import Project, skill
-from tools import need
+from tools import need, need_network
 
 from skillsync.checking.identity import Identity
 
@@ -98,3 +99,52 @@ def test_what_is_told_is_what_npm_packs(tmp_path: Path) -> None:
 def test_without_a_package_json_nothing_is_told_by_files() -> None:
     assert Identity(name="kelp").may_pack(".agents")
     assert not Identity(name="kelp", files=()).may_pack(".agents")
+
+
+LINKED = "src/kelp/skills"
+
+
+@pytest.mark.parametrize(
+    ("backend", "expected"),
+    [
+        ("setuptools.build_meta", ([SHIPPED], [])),
+        ("hatchling.build", ([], [f"unsafe-skill {LINKED}", "no-skills pyproject.toml", "skill-elsewhere skills"])),
+    ],
+)
+@pytest.mark.parametrize("link", [LINKED, f"{LINKED}/kelp-forms"])
+def test_a_link_is_followed_as_the_build_backend_does(
+    tmp_path: Path, backend: str, expected: tuple[list[str], list[str]], link: str
+) -> None:
+    project = python(tmp_path, backend)
+    target = project.root / "kelp" / link
+    target.parent.mkdir(exist_ok=True)
+    target.symlink_to(os.path.relpath(project.root / "kelp" / link.replace(LINKED, "skills"), target.parent))
+    if link == LINKED or not expected[1]:
+        assert checked(project) == expected
+    else:
+        assert checked(project) == ([link], [f"invalid-skill {link}", "skill-elsewhere skills"])
+
+
+def test_what_is_told_of_links_is_what_setuptools_builds(tmp_path: Path) -> None:
+    need_network()
+    project = python(tmp_path, "setuptools.build_meta")
+    (project.root / "kelp" / LINKED).symlink_to("../../skills")
+    assert checked(project, "--build") == ([SHIPPED], [])
+
+
+@pytest.mark.parametrize("target", ["../../../elsewhere", "skills", "../.."])
+def test_links_out_of_a_tree_and_in_a_circle_lead_to_no_skills(tmp_path: Path, target: str) -> None:
+    project = python(tmp_path, "setuptools.build_meta")
+    (project.root / "elsewhere").mkdir()
+    (project.root / "kelp" / LINKED).symlink_to(target)
+    found, problems = checked(project)
+    assert (found, "no-skills pyproject.toml" in problems) == ([], True)
+
+
+def python(root: Path, backend: str) -> Project:
+    """Write a Python project with its skills beside its code."""
+    text = '[project]\nname = "kelp"\nversion = "1.0"\n[build-system]\nrequires = ["setuptools"]\n'
+    data = '[tool.setuptools.package-data]\nkelp = ["skills/**/*"]\n'
+    files = {"src/kelp/__init__.py": "", f"{SHIPPED}/SKILL.md": skill("kelp-forms")}
+    files["pyproject.toml"] = f'{text}build-backend = "{backend}"\n{data}'
+    return Project(root / "all").write({f"kelp/{path}": text for path, text in files.items()})
