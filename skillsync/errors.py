@@ -100,6 +100,7 @@ class Code(Enum):
     FORMAT_LIMIT = "format-limit"
     LINK_OUT = "link-out"
     LINK_BROKEN = "link-broken"
+    NOT_COMPARED = "not-compared"
     NOT_EXECUTABLE = "not-executable"
     LINE_ENDS = "line-ends"
     FINAL_NEWLINE = "final-newline"

@@ -1,23 +1,24 @@
 """Trees beside what was built of them: the commonest fault is that a skill of the tree is in no artifact.
 
-Invariants: pure; what is missing is said of the tree, where it is mended; what is wrong in both is said once.
+Invariants: pure; what is missing is said of the tree, where it is mended.
 """
 
 from __future__ import annotations
 
 import posixpath
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from skillsync.checking import rules
 from skillsync.checking.offer import few, problem
 from skillsync.checking.packaging import mend
 from skillsync.errors import Code, Problem, Severity
 from skillsync.hashing import MAX_LINKS, File
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from skillsync.checking.offer import Offer, Shipped
+    from skillsync.checking.pairing import Pair
     from skillsync.discovery.provider import FoundSkill
     from skillsync.hashing import Entry, Tree
     from skillsync.snapshot import Snapshot
@@ -25,49 +26,28 @@ if TYPE_CHECKING:
 _BUILD_AGAIN = "build it again"
 
 
-def problems(offers: Sequence[Offer]) -> list[Problem]:
-    """Return all that is wrong, each once: packages of one tree share files, and an artifact has what its tree has."""
-    known = pairs(offers)
-    trees = {id(artifact): tree for tree, artifact in known}
-    # Some builds put skills where they are; what isn't in the tree's own places is in the artifact's.
-    filled = {id(tree) for tree, artifact in known if artifact.skills}
-    own = {id(offer): rules.problems(offer) for offer in offers}
-    found: list[Problem] = []
-    for offer in offers:
-        if tree := trees.get(id(offer)):
-            found += _unrepeated(
-                offer, own[id(offer)], own[id(tree)], has_skills=bool(tree.skills) or id(tree) in filled
-            )
-            found += _compared(tree, offer)
-        else:
-            found += [one for one in own[id(offer)] if one.code is not Code.NO_SKILLS or id(offer) not in filled]
-    return list({(one.message, one.line, one.column): one for one in reversed(found)}.values())[::-1]
+def differences(pairs: Iterable[Pair]) -> Iterator[Problem]:
+    """Yield what differs between the skills of trees and those of artifacts of them."""
+    matches = [(tree, artifact, _matched(tree, artifact)) for tree, artifact in pairs]
+    # A tree makes several packages, and each of its skills need be in one of them.
+    shipping: defaultdict[tuple[str, str], dict[str, Offer]] = defaultdict(dict)
+    for tree, artifact, built in matches:
+        for path in built:
+            shipping[tree.package.root, path][tree.package.key] = artifact
+    for tree, artifact, built in matches:
+        for shipped in tree.skills:
+            path = shipped.found.path
+            if other := built.get(path):
+                yield from _of_skill(tree, artifact, shipped, other)
+            else:
+                others = (one for key, one in shipping[tree.package.root, path].items() if key != tree.package.key)
+                yield _missing(tree, artifact, shipped, next(others, None))
+        yield from _of_another_state(tree, artifact, built.values())
 
 
-def pairs(offers: Iterable[Offer]) -> list[tuple[Offer, Offer]]:
-    """Return each artifact with the tree that it is of: the one of its name, or one whose name only a build knows."""
-    known = list(offers)
-    trees = [one for one in known if not one.is_artifact]
-    found = []
-    for artifact in known:
-        if artifact.is_artifact and artifact.is_read:
-            alike = [one for one in trees if one.package.ecosystem == artifact.package.ecosystem]
-            named = [one for one in alike if one.package.name == artifact.package.name]
-            named = named or [one for one in alike if not one.identity.is_stated]
-            if len(named) == 1:
-                found.append((named[0], artifact))
-    return found
-
-
-def _compared(tree: Offer, artifact: Offer) -> Iterator[Problem]:
-    """Yield what differs between the skills of a tree and those of an artifact of it."""
-    built = _matched(tree, artifact)
-    for shipped in tree.skills:
-        if other := built.get(shipped.found.path):
-            yield from _of_skill(tree, artifact, shipped, other)
-        else:
-            yield _missing(tree, artifact, shipped)
-    taken = {one.found.path for one in built.values()}
+def _of_another_state(tree: Offer, artifact: Offer, built: Iterable[Shipped]) -> Iterator[Problem]:
+    """Yield the skills of an artifact that its tree does not have."""
+    taken = {one.found.path for one in built}
     moved = {one.rpartition("/")[2] for one in tree.elsewhere}
     for other in artifact.skills:
         if other.found.path not in taken and other.found.name not in moved:
@@ -97,14 +77,19 @@ def _matched(tree: Offer, artifact: Offer) -> Mapping[str, Shipped]:
     return found
 
 
-def _missing(tree: Offer, artifact: Offer, shipped: Shipped) -> Problem:
-    skill = shipped.found
-    text = f"is not in {artifact.package.source}"
+def _missing(tree: Offer, artifact: Offer, shipped: Shipped, shipping: Offer | None) -> Problem:
+    """Say that a skill is not in an artifact; `shipping` is that of another package of the tree that has it."""
+    skill, severity = shipped.found, Severity.ERROR
+    text, hint = f"is not in {artifact.package.source}", mend(tree, shipped)
     at = [one for one in artifact.elsewhere if one.rpartition("/")[2] == skill.name]
     if at:
         text = f"is in {artifact.package.source} as {at[0]}, where no consumer looks"
-    hint = mend(tree, shipped)
-    return problem(tree.package, Code.SKILL_NOT_PACKAGED, skill.path, text, hint=hint, skill=skill.name)
+    elif shipping:
+        text += f"; it is in {shipping.package.source}"
+        hint, severity = f"if {tree.package.key} is to ship it, too: {hint}", Severity.NOTE
+    return problem(
+        tree.package, Code.SKILL_NOT_PACKAGED, skill.path, text, severity=severity, hint=hint, skill=skill.name
+    )
 
 
 def _of_skill(tree: Offer, artifact: Offer, shipped: Shipped, other: Shipped) -> Iterator[Problem]:
@@ -167,25 +152,3 @@ def _content(tree: Tree, path: str, entry: Entry) -> Entry:
             break
         entry = tree[path]
     return entry
-
-
-def _unrepeated(
-    artifact: Offer, problems: Iterable[Problem], tree: Iterable[Problem], *, has_skills: bool
-) -> list[Problem]:
-    """Leave out what is wrong in an artifact because it is in the tree, which is said of the tree.
-
-    That there is no skill is said of each that is missing, where there is any; a lost executable bit is a difference;
-    and what a source distribution has elsewhere may be another package's of the same tree, which knows.
-    """
-    known = {_bare(one) for one in tree}
-    left_out = {Code.NOT_EXECUTABLE, *((Code.NO_SKILLS,) if has_skills else ())}
-    left_out |= set() if artifact.is_installed else {Code.SKILL_ELSEWHERE}
-    return [one for one in problems if one.code not in left_out and _bare(one) not in known]
-
-
-def _bare(problem: Problem) -> tuple[object, ...]:
-    """Return a problem without where it is."""
-    path = problem.path or ""
-    text = problem.message.removeprefix(posixpath.normpath(posixpath.join(problem.source or "", path)))
-    inside = path.partition(f"/{problem.skill}")[2] if problem.skill else path
-    return problem.code, problem.severity, problem.skill, inside, text, problem.line, problem.column

@@ -63,13 +63,14 @@ def problems(offer: Offer) -> list[Problem]:
 def _no_skills(offer: Offer) -> Problem:
     is_it = "is" if offer.is_artifact else "makes"
     text = f"{is_it} {offer.package.key}, which ships no skill: looked in {', '.join(offer.searched)}"
+    unmeant = "; if it is meant to ship none, don't name it here" if offer.is_artifact else ""
     return problem(
         offer.package,
         Code.NO_SKILLS,
         "." if offer.is_artifact else offer.about,
         text,
         severity=Severity.NOTE if offer.is_beside else Severity.ERROR,
-        hint=_NO_SKILLS[offer.package.ecosystem],
+        hint=_NO_SKILLS[offer.package.ecosystem] + unmeant,
     )
 
 

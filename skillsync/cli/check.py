@@ -11,8 +11,9 @@ from collections import Counter, defaultdict
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from skillsync.checking import building, comparison
+from skillsync.checking import building
 from skillsync.checking.artifact import SUFFIXES, read_artifact, suffix
+from skillsync.checking.judgement import Judged, judge, said
 from skillsync.checking.offer import joined, problem
 from skillsync.checking.repair import Repaired, repair
 from skillsync.checking.tree import NoPackageError, read_tree
@@ -24,13 +25,12 @@ from skillsync.rendering.report import Examination, Report
 from skillsync.reviewing.difference import FileDifference, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import TypeAlias
+    from collections.abc import Iterable, Iterator, Sequence
 
     from skillsync.checking.offer import Offer, Shipped
+    from skillsync.checking.pairing import Pair
     from skillsync.commands.project import Project
 
-    _Places: TypeAlias = Mapping[tuple[str | None, str], list[Problem]]
 
 _MOST_LINES = 40  # of what a build that failed has printed
 
@@ -40,19 +40,21 @@ def run(project: Project, paths: Sequence[str], *, build: bool, fix: bool) -> Re
 
     With `fix`, the trees are mended first; with `build`, each is built by its own tool, and that is checked too.
     """
+    paths = _once(paths)
     found = _read_all(paths)
     repaired, refused = repair(_trees(found, "--fix", "mends")) if fix else ([], [])
     if repaired:
         found = _read_again(paths, repaired)
     built, failed, output = _built(found) if build else ([], [], [])
-    found += built
-    problems = [*refused, *comparison.problems(found), *failed]
-    offers = [offer for offer in found if offer.is_read]
-    checked, places = _Checked(offers), _by_place(problems)
+    judged = judge(found, built)
+    problems = [*refused, *said(judged), *failed]
+    read = [one for one in judged if one.offer.is_read]
+    offers = [one.offer for one in read]
+    checked = _Checked(offers)
     is_ok = bool(checked.skills) and not any(one.is_error for one in problems)
     summary = _summary(checked, problems, is_ok=is_ok)
     lines = [line for one in repaired for line in _diff(one)]
-    lines += [line for offer in offers for line in _lines(offer, places)]
+    lines += [line for one in read for line in _lines(one, refused)]
     return Report(
         lines=[*lines, summary] if is_ok else lines,
         palette=report.VERDICTS | (report.DIFF if repaired else {}),
@@ -61,13 +63,14 @@ def run(project: Project, paths: Sequence[str], *, build: bool, fix: bool) -> Re
         data={
             "ok": is_ok,
             "checked": checked.json,
-            "packages": [_json(offer, places) for offer in offers],
+            "packages": [_json(one, refused) for one in read],
             "fixed": [{"source": one.source, "path": one.path, "what": list(one.what)} for one in repaired],
         },
         examination=Examination(
             directory=project.root,
             skills=tuple((one.package.source, skill.found.name) for one in offers for skill in one.skills),
-            artifacts=frozenset(one.package.root for one in found if one.is_artifact),
+            artifacts=frozenset(one.offer.package.root for one in judged if one.offer.is_artifact),
+            repeated=tuple(problem for one in read for problem in one.repeated),
             summary=summary,
         ),
         problems=tuple(problems),
@@ -108,10 +111,10 @@ def _diff(one: Repaired) -> Iterator[str]:
         yield from body(FileDifference(path=one.path, old=old, new=new))
 
 
-def _built(offers: Sequence[Offer]) -> tuple[list[Offer], list[Problem], list[str]]:
-    """Build the trees; return what came of it, the problems of builds that failed, and what these printed."""
+def _built(offers: Sequence[Offer]) -> tuple[list[Pair], list[Problem], list[str]]:
+    """Build the trees; return each with what came of it, the problems of builds that failed, and what these printed."""
     trees = [offer for offer in _trees(offers, "--build", "builds") if offer.skills or not offer.is_beside]
-    found: list[Offer] = []
+    found: list[Pair] = []
     problems: list[Problem] = []
     output: list[str] = []
     with TemporaryDirectory(prefix="skillsync-") as scratch:
@@ -127,8 +130,13 @@ def _built(offers: Sequence[Offer]) -> tuple[list[Offer], list[Problem], list[st
             except SkillsyncError as error:
                 problems += [one for one in error.problems if one not in problems]
             else:
-                found += [read_artifact(path, os.path.basename(path)) for path in paths]
+                found += [(offer, read_artifact(path, os.path.basename(path))) for path in paths]
     return found, problems, output
+
+
+def _once(paths: Sequence[str]) -> list[str]:
+    """Return the paths, each place once: a person may spell it in several ways."""
+    return list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
 
 
 def _read_all(paths: Iterable[str]) -> list[Offer]:
@@ -137,8 +145,8 @@ def _read_all(paths: Iterable[str]) -> list[Offer]:
 
 def _read(path: str) -> list[Offer]:
     hint = (
-        f"name an artifact ({', '.join(f'*{one}' for one in SUFFIXES)}), or a source tree with a *.gemspec, "
-        "pyproject.toml, setup.cfg, setup.py or package.json that isn't private"
+        f"name an artifact ({', '.join(f'*{one}' for one in SUFFIXES)}), the directory that artifacts are in, or a "
+        "source tree with a *.gemspec, pyproject.toml, setup.cfg, setup.py or package.json that isn't private"
     )
     try:
         if is_directory(path):
@@ -146,12 +154,18 @@ def _read(path: str) -> list[Offer]:
     except UnreadableError as error:
         raise UnreadableError(f"{path}: {error}") from None
     except NoPackageError:
+        if artifacts := [one for one in _below(path) if suffix(one) and os.path.isfile(one)]:
+            return [read_artifact(one, one) for one in artifacts]
         message = f"{path} is the source tree of no package"
         raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint=hint)) from None
     if os.path.isfile(path) and suffix(path):
         return [read_artifact(path, path)]
     reason = "is no artifact" if os.path.lexists(path) else "is not there"
     raise SkillsyncError(Problem(code=Code.USAGE, message=f"{path} {reason}", hint=hint))
+
+
+def _below(path: str) -> list[str]:
+    return sorted(joined(path, name) for name in os.listdir(path))
 
 
 class _Checked:
@@ -183,30 +197,31 @@ def _summary(checked: _Checked, problems: Iterable[Problem], *, is_ok: bool) -> 
     return f"{'ok' if is_ok else 'failed'}: checked {checked.text}{'; ' if said else ''}{said}"
 
 
-def _by_place(problems: Iterable[Problem]) -> _Places:
-    """Return problems by each place that they are in: a package's root, and a path below it."""
-    found: defaultdict[tuple[str | None, str], list[Problem]] = defaultdict(list)
-    for one in problems:
-        for place in (*parents(one.path), one.path) if one.path else ():
-            found[one.root, place].append(one)
-    return found
+class _Counts:
+    """How many problems there are at each path of one offer, by severity."""
+
+    def __init__(self, problems: Iterable[Problem], offer: Offer) -> None:
+        self._found: defaultdict[str, Counter[Severity]] = defaultdict(Counter)
+        for one in problems:
+            for place in (*parents(one.path), one.path) if one.path and one.root == offer.package.root else ():
+                self._found[place][one.severity] += 1
+
+    def of(self, skill: Shipped) -> Counter[Severity]:
+        return self._found[skill.found.path]
 
 
-def _of(places: _Places, offer: Offer, skill: Shipped) -> list[Problem]:
-    """Return what is wrong with one skill of one offer."""
-    return places.get((offer.package.root, skill.found.path), [])
-
-
-def _lines(offer: Offer, places: _Places) -> Iterator[str]:
+def _lines(judged: Judged, refused: Sequence[Problem]) -> Iterator[str]:
     """Yield what was looked at: the package, and a line for each of its skills."""
-    package = offer.package
-    said = f"{package.key} {package.version}".rstrip()
-    yield report.printable(f"read {said}: {package.source} ({report.counted(len(offer.skills), 'skill')})")
+    offer, package = judged.offer, judged.offer.package
+    name = f"{package.key} {package.version}".rstrip()
+    yield report.printable(f"read {name}: {package.source} ({report.counted(len(offer.skills), 'skill')})")
+    told, repeated = _Counts((*judged.problems, *refused), offer), _Counts(judged.repeated, offer)
     for skill in offer.skills:
-        counts = Counter(one.severity for one in _of(places, offer, skill))
+        counts, errors = told.of(skill), repeated.of(skill)[Severity.ERROR]
         known = [report.counted(_files(skill), "file")]
         known += [report.counted(counts[one], one.value) for one in Severity if counts[one]]
-        word = "failed" if counts[Severity.ERROR] else "ok"
+        known += [f"{report.counted(errors, 'error')} as in its tree"] if errors else []
+        word = "failed" if counts[Severity.ERROR] or errors else "ok"
         yield report.printable(f"{word}: {joined(package.source, skill.found.path)} ({', '.join(known)})")
 
 
@@ -216,8 +231,9 @@ def _details(offers: Iterable[Offer]) -> Iterator[str]:
             yield report.printable(f"ignored: {joined(offer.package.source, ignored.path)}: {ignored.reason}")
 
 
-def _json(offer: Offer, places: _Places) -> report.Json:
-    package = offer.package
+def _json(judged: Judged, refused: Sequence[Problem]) -> report.Json:
+    offer, package = judged.offer, judged.offer.package
+    counts = _Counts((*judged.problems, *judged.repeated, *refused), offer)
     return {
         "source": package.source,
         "kind": "artifact" if offer.is_artifact else "tree",
@@ -230,7 +246,7 @@ def _json(offer: Offer, places: _Places) -> report.Json:
                 "path": skill.found.path,
                 "hash": skill.snapshot.hash if skill.snapshot else None,
                 "files": _files(skill),
-                "ok": not any(one.is_error for one in _of(places, offer, skill)),
+                "ok": not counts.of(skill)[Severity.ERROR],
             }
             for skill in offer.skills
         ],

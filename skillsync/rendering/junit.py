@@ -55,7 +55,7 @@ def _cases(report: Report, prefix: str) -> dict[_Key, list[Finding]]:
 def _checked(report: Report, found: Examination, prefix: str) -> dict[_Key, list[Finding]]:
     """Return the skills that were checked, each with its errors; those of no skill are the whole package's."""
     cases: dict[_Key, list[Finding]] = {key: [] for key in found.skills}
-    for problem in report.problems:
+    for problem in (*report.problems, *found.repeated):
         if problem.is_error:
             key = (problem.source or ".", problem.skill or "package")
             cases.setdefault(key, []).append(of_problem(problem, report, prefix))

@@ -79,11 +79,13 @@ class Examination(Value):
 
     `directory` is the absolute one that it was run in. `skills` are those that were checked, each with what it is in,
     as the person named that; `artifacts` are the absolute paths of archives, in which no file of the repository is.
+    `repeated` is what is wrong in archives as in their trees, of which it is said.
     """
 
     directory: str
     skills: tuple[tuple[str, str], ...]
     artifacts: frozenset[str]
+    repeated: tuple[Problem, ...]
     summary: str
 
 

@@ -204,17 +204,113 @@ def test_an_artifact_is_compared_with_the_tree_of_its_name(tmp_path: Path) -> No
     write(project.root / "c.gem", gem(packed({"skills/c-x/SKILL.md": skill("c-x")}), name="c"))
     write(project.root / "broken.gem", b"")
     result = check(project, "a", "b", "b.gem", "c.gem")
-    assert found(result) == [("error", "skill-not-packaged", "b", "skills/b-x")]
+    assert found(result) == [
+        ("error", "skill-not-packaged", "b", "skills/b-x"),
+        ("note", "not-compared", "c.gem", "."),
+    ]
     # Another package's artifact is compared with nothing, as is what can't be read.
     write(project.root / "d.gem", gem(packed({}), name="d"))
-    result = check(project, "a", "c.gem", "d.gem", "broken.gem")
-    assert [one[1:3] for one in found(result)] == [("no-skills", "d.gem"), ("archive-unreadable", "broken.gem")]
+    result = check(project, "a", "d.gem", "broken.gem")
+    assert [one[1:3] for one in found(result)] == [
+        ("no-skills", "d.gem"),
+        ("not-compared", "d.gem"),
+        ("archive-unreadable", "broken.gem"),
+    ]
+    assert "d.gem is compared with no tree: none that is named makes gem:d (name its tree, too)" in said(result)
+    assert "; if it is meant to ship none, don't name it here" in said(result)
     # A tree whose name only a build knows is the artifact's, if there is one such tree.
     project.write({"a/a.gemspec": GEMSPEC.replace('"kelp"', "NAME")})
     result = check(project, "a", "c.gem")
     assert [one[1] for one in found(result)] == ["skill-not-packaged", "artifact-differs"]
     project.write({"b/b.gemspec": GEMSPEC.replace('"kelp"', "NAME")})
-    assert found(check(project, "a", "b", "c.gem")) == []
+    result = check(project, "a", "b", "c.gem")
+    assert (result.code, found(result)) == (0, [("note", "not-compared", "c.gem", ".")])
+    assert "c.gem is compared with no tree: a and b make gem:c (name one of them)" in said(result)
+
+
+def test_a_place_that_is_named_twice_is_one(tree: Project) -> None:
+    write(tree.root / "kelp.gem", gem(packed({})))
+    (tree.root / "linked").symlink_to("kelp")
+    result = check(tree, "kelp", "./kelp", "linked", "kelp.gem", str(tree.root / "kelp.gem"))
+    assert found(result) == [("error", "skill-not-packaged", "kelp", PLACE)]
+    assert (result.json["checked"]["trees"], result.json["checked"]["artifacts"]) == (1, 1)
+    assert [one["source"] for one in result.json["packages"]] == ["kelp", "kelp.gem"]
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [("1.2.0", "skill-not-packaged"), ("1.3.0", "not-compared"), ("0.0.0", "skill-not-packaged")],
+)
+def test_an_artifact_of_another_version_is_an_older_release(tree: Project, version: str, code: str) -> None:
+    tree.write({"kelp/kelp.gemspec": GEMSPEC.replace("1.2.0", version)})
+    write(tree.root / "kelp.gem", gem(packed({**without(f"{PLACE}/ref/a.md")})))
+    result = check(tree, "kelp", "kelp.gem")
+    assert [one[1] for one in found(result)] == [code]
+    if code == "not-compared":
+        assert found(result)[0][0] == "warning"
+        assert (
+            "kelp.gem is compared with no tree: it is 1.2.0, and the tree kelp 1.3.0 (build it again; or leave it"
+            in said(result)
+        )
+
+
+def test_a_directory_of_artifacts_is_all_that_are_in_it(tree: Project) -> None:
+    tree.write({"dist/SHA256SUMS": "", "dist/deep/x.gem": "", "dist/dir.gem/a": ""})
+    write(tree.root / "dist/kelp.gem", gem(packed(GEM)))
+    write(tree.root / "dist/kelp-other.gem", gem(packed({"skills/other-x/SKILL.md": skill("other-x")}), name="other"))
+    result = check(tree, "kelp", "dist")
+    assert [one["source"] for one in result.json["packages"]] == ["kelp", "dist/kelp-other.gem", "dist/kelp.gem"]
+    assert found(result) == [("note", "not-compared", "dist/kelp-other.gem", ".")]
+    os.unlink(tree.root / "dist/kelp.gem")
+    os.unlink(tree.root / "dist/kelp-other.gem")
+    os.mkfifo(tree.root / "dist/kelp.gem")
+    assert tree.run("check", "dist").code == 2
+
+
+def test_a_skill_of_a_tree_with_two_gems_is_in_one_of_them(tree: Project) -> None:
+    tree.write({"kelp/kelp-cli.gemspec": GEMSPEC.replace('"kelp"', '"kelp-cli"')})
+    write(tree.root / "kelp.gem", gem(packed(GEM)))
+    write(tree.root / "kelp-cli.gem", gem(packed({"bin/kelp": ""}), name="kelp-cli"))
+    result = check(tree, "kelp", "kelp.gem", "kelp-cli.gem")
+    assert (result.code, found(result)) == (0, [("note", "skill-not-packaged", "kelp", PLACE)])
+    assert "kelp/skills/kelp-forms is not in kelp-cli.gem; it is in kelp.gem (if gem:kelp-cli is to" in said(result)
+    assert [one["ok"] for row in result.json["packages"] for one in row["skills"]] == [True] * 3
+    # Where no gem has it, it is missing in each.
+    write(tree.root / "kelp.gem", gem(packed({})))
+    assert [one[:2] for one in found(check(tree, "kelp", "kelp.gem", "kelp-cli.gem"))] == [
+        ("error", "skill-not-packaged")
+    ] * 2
+
+
+def test_a_name_of_two_packages_is_told(tree: Project) -> None:
+    files = {"a.gemspec": GEMSPEC.replace('"kelp"', '"kelp-a"'), f"{PLACE}/SKILL.md": skill("kelp-forms")}
+    tree.write({f"more/{path}": text for path, text in files.items()})
+    result = check(tree, "kelp", "more")
+    assert (result.code, found(result)) == (0, [("warning", "duplicate-skill", "more", PLACE)])
+    assert "more/skills/kelp-forms has the name of a skill of gem:kelp: kelp/skills/kelp-forms" in said(result)
+    # Two gems of one tree share its files, and only their builds tell which of them ships the skill.
+    tree.write({"kelp/a.gemspec": files["a.gemspec"]})
+    assert found(check(tree, "kelp")) == []
+    for name in ("kelp", "kelp-a"):
+        write(tree.root / f"{name}.gem", gem(packed(GEM), name=name))
+    assert found(check(tree, "kelp", "kelp.gem", "kelp-a.gem")) == [("warning", "duplicate-skill", "kelp-a.gem", PLACE)]
+    # An older release is of the same package, and another ecosystem's package is the same library.
+    write(tree.root / "old.gem", gem(packed(GEM)))
+    write(tree.root / "kelp.tgz", tarball({"package.json": '{"name": "@kelp/js", "version": "1.0.0"}', **GEM}))
+    assert found(check(tree, "kelp.gem", "old.gem", "kelp.tgz")) == []
+
+
+def test_a_skill_that_is_wrong_in_both_is_not_ok_in_both(tree: Project) -> None:
+    bad = {f"{PLACE}/SKILL.md": skill("other")}
+    tree.write({f"kelp/{path}": text for path, text in bad.items()})
+    write(tree.root / "kelp.gem", gem(packed({**GEM, **bad})))
+    result = check(tree, "kelp", "kelp.gem")
+    assert len(found(result)) == 1
+    assert [one["ok"] for row in result.json["packages"] for one in row["skills"]] == [False, False]
+    text = tree.run("check", "kelp", "kelp.gem").out
+    assert "failed: kelp/skills/kelp-forms (2 files, 1 error)" in text
+    assert "failed: kelp.gem/skills/kelp-forms (2 files, 1 error as in its tree)" in text
+    assert 'failures="2"' in tree.run("check", "kelp", "kelp.gem", "--format", "junit").out
 
 
 def test_skills_of_one_name_are_compared_each_with_the_one_in_its_place(tmp_path: Path) -> None:
@@ -298,7 +394,7 @@ def test_a_script_that_lost_its_bit_in_the_build_is_a_note(tree: Project) -> Non
 def test_packages_of_two_ecosystems_are_two(tree: Project) -> None:
     files = {path: text for path, text in PYTHON.items() if path.startswith("kelp")}
     write(tree.root / "kelp.whl", zipped(wheel_files(files)))
-    assert found(check(tree, "kelp", "kelp.whl")) == []
+    assert found(check(tree, "kelp", "kelp.whl")) == [("note", "not-compared", "kelp.whl", ".")]
 
 
 def test_a_wheel_has_below_its_package_what_the_tree_has_below_src(tmp_path: Path) -> None:

@@ -237,6 +237,12 @@ def artifact_differs(project: Project) -> Result:
     return beside_its_tree(project, {"kelp/skills/kelp-forms/SKILL.md": skill("kelp-forms", "An older text.\n")})
 
 
+def not_compared(project: Project) -> Result:
+    members = {"kelp/__init__.py": "", "kelp/skills/kelp-forms/SKILL.md": skill("kelp-forms")}
+    project.write({"pyproject.toml": '[project]\nname = "kelp"\nversion = "1.3"\n'}).write(members)
+    return wheel(project, members, "", ".")
+
+
 def build_failed(project: Project) -> Result:
     need("gem")
     project.write({"kelp.gemspec": 'raise "no version"\n', "skills/kelp-forms/SKILL.md": skill("kelp-forms")})
@@ -328,6 +334,7 @@ PROBLEMS: dict[str, Callable[[Project], Result]] = {
         no_skills,
         skill_not_packaged,
         artifact_differs,
+        not_compared,
         build_failed,
         tool_not_found,
         archive_unreadable,

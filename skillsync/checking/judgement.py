@@ -1,0 +1,121 @@
+"""What is wrong with each tree and artifact, said once: an artifact has what its tree has.
+
+Invariants: pure; what is missing is said of the tree, where it is mended; what is wrong in both is said of the tree.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from skillsync.checking import rules
+from skillsync.checking.comparison import differences
+from skillsync.checking.offer import joined, problem
+from skillsync.checking.pairing import paired
+from skillsync.errors import Code, Problem, Severity
+from skillsync.values import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from skillsync.checking.offer import Offer, Shipped
+    from skillsync.checking.pairing import Pair
+
+
+class Judged(Value):
+    """One offer, what is said of it, and what is wrong in it as in its tree, of which it is said."""
+
+    offer: Offer
+    problems: tuple[Problem, ...]
+    repeated: tuple[Problem, ...] = ()
+
+
+def judge(offers: Sequence[Offer], built: Sequence[Pair] = ()) -> list[Judged]:
+    """Return the offers, and the artifacts that trees among them were built to, each with what is wrong."""
+    named, alone = paired(offers)
+    pairs = [*named, *built]
+    everything = [*offers, *(artifact for _, artifact in built)]
+    trees = {id(artifact): tree for tree, artifact in pairs}
+    # Some builds put skills where they are; what isn't in the tree's own places is in the artifact's.
+    filled = {id(tree) for tree, artifact in pairs if artifact.skills}
+    own = {id(offer): rules.problems(offer) for offer in everything}
+    more: defaultdict[tuple[str | None, str | None], list[Problem]] = defaultdict(list)
+    for one in (*alone, *differences(pairs), *_shared(everything, pairs)):
+        more[one.root, one.provider].append(one)
+    judged = []
+    for offer in everything:
+        problems, repeated = own[id(offer)], list[Problem]()
+        if tree := trees.get(id(offer)):
+            has_skills = bool(tree.skills) or id(tree) in filled
+            problems, repeated = _told_apart(offer, problems, own[id(tree)], has_skills=has_skills)
+        elif id(offer) in filled:
+            problems = [one for one in problems if one.code is not Code.NO_SKILLS]
+        problems += more[offer.package.root, offer.package.key]
+        judged.append(Judged(offer=offer, problems=tuple(problems), repeated=tuple(repeated)))
+    return judged
+
+
+def said(judged: Iterable[Judged]) -> list[Problem]:
+    """Return all that is wrong, each once: packages of one tree share files."""
+    found = [problem for one in judged for problem in one.problems]
+    return list({(one.message, one.line, one.column): one for one in reversed(found)}.values())[::-1]
+
+
+def _shared(offers: Iterable[Offer], pairs: Iterable[Pair]) -> Iterator[Problem]:
+    """Yield the names of skills that several packages ship.
+
+    Of a tree that was built, its artifact tells; and what two packages of one tree both have, one of them may ship.
+    """
+    built = {id(tree) for tree, _ in pairs}
+    shipping: defaultdict[str, list[tuple[Offer, Shipped]]] = defaultdict(list)
+    for offer in offers:
+        if offer.is_read and (offer.is_installed or not (offer.is_artifact or id(offer) in built)):
+            for shipped in offer.skills:
+                if other := next(
+                    (one for one in shipping[shipped.found.name] if _is_another(offer, shipped, *one)), None
+                ):
+                    yield _name_taken(offer, shipped, *other)
+                shipping[shipped.found.name].append((offer, shipped))
+
+
+def _is_another(offer: Offer, shipped: Shipped, other: Offer, its: Shipped) -> bool:
+    """Whether a skill is another package's; in several ecosystems, one library has one name, and so has its skill."""
+    is_one_place = offer.package.root == other.package.root and shipped.found.path == its.found.path
+    is_alike = offer.package.ecosystem == other.package.ecosystem
+    return is_alike and offer.package.name != other.package.name and not is_one_place
+
+
+def _name_taken(offer: Offer, shipped: Shipped, other: Offer, its: Shipped) -> Problem:
+    return problem(
+        offer.package,
+        Code.DUPLICATE_SKILL,
+        shipped.found.path,
+        f"has the name of a skill of {other.package.key}: {joined(other.package.source, its.found.path)}",
+        severity=Severity.WARNING,
+        hint="rename one: a project with both packages can install neither skill",
+        skill=shipped.found.name,
+    )
+
+
+def _told_apart(
+    artifact: Offer, problems: Iterable[Problem], tree: Iterable[Problem], *, has_skills: bool
+) -> tuple[list[Problem], list[Problem]]:
+    """Return what is wrong in an artifact alone, and what is so because it is in the tree.
+
+    That there is no skill is said of each that is missing, where there is any; a lost executable bit is a difference;
+    and what a source distribution has elsewhere may be another package's of the same tree, which knows.
+    """
+    known = {_bare(one) for one in tree}
+    left_out = {Code.NOT_EXECUTABLE, *((Code.NO_SKILLS,) if has_skills else ())}
+    left_out |= set() if artifact.is_installed else {Code.SKILL_ELSEWHERE}
+    kept = [one for one in problems if one.code not in left_out]
+    return [one for one in kept if _bare(one) not in known], [one for one in kept if _bare(one) in known]
+
+
+def _bare(problem: Problem) -> tuple[object, ...]:
+    """Return a problem without where it is."""
+    path = problem.path or ""
+    text = problem.message.removeprefix(posixpath.normpath(posixpath.join(problem.source or "", path)))
+    inside = path.partition(f"/{problem.skill}")[2] if problem.skill else path
+    return problem.code, problem.severity, problem.skill, inside, text, problem.line, problem.column
