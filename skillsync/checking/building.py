@@ -13,23 +13,21 @@ import subprocess
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
+from skillsync.checking import git
 from skillsync.checking.artifact import read_artifact, suffix
 from skillsync.checking.offer import GEM
 from skillsync.discovery import PYPI
-from skillsync.errors import Code, Problem, SkillsyncError, UnreadableError
-from skillsync.filesystem import read_file, upward_from
+from skillsync.errors import Code, Problem, SkillsyncError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillsync.checking.offer import Offer
 
-_GIT = ".git"
 _MOST_OUTPUT = 1 << 16  # bytes that are kept of what a build prints
 _LONGEST_LINE = 300
-_LONGEST_PATH = 1 << 13
 # Never a source of what is built, and large.
-_LEFT_OUT = frozenset({_GIT, ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox"})
+_LEFT_OUT = frozenset({git.NAME, ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox"})
 _PYTHON_TOOLS = (
     ("uv", "build", "--quiet", "--out-dir"),
     ("pyproject-build", "--outdir"),
@@ -125,24 +123,12 @@ def _run(command: Sequence[str], directory: str) -> str:
 
 def _copy(root: str, into: str) -> str:
     """Copy a tree with its repository, which a build may ask for files and version, and return the tree's copy."""
-    top = next((one for one in upward_from(root) if os.path.lexists(f"{one}/{_GIT}")), root)
+    top = git.top_of(root) or root
     shutil.copytree(top, into, symlinks=True, ignore=_left_out)
-    if os.path.lexists(f"{top}/{_GIT}"):
-        with open(f"{into}/{_GIT}", "w", encoding="utf-8", errors="surrogateescape") as opened:
-            opened.write(f"gitdir: {_git_directory(top)}\n")
+    if os.path.lexists(f"{top}/{git.NAME}"):
+        with open(f"{into}/{git.NAME}", "w", encoding="utf-8", errors="surrogateescape") as opened:
+            opened.write(f"gitdir: {git.directory(top)}\n")
     return os.path.normpath(f"{into}/{os.path.relpath(root, top)}")
-
-
-def _git_directory(top: str) -> str:
-    """Return where a repository is: of a worktree or a submodule, `.git` is a file that says so."""
-    path = f"{top}/{_GIT}"
-    if os.path.isdir(path):
-        return path
-    try:
-        content = read_file(path, _LONGEST_PATH, follow=True) or b""
-    except UnreadableError as error:
-        raise UnreadableError(f"{path}: {error}") from None
-    return os.path.join(top, os.fsdecode(content).removeprefix("gitdir:").strip())
 
 
 def _left_out(directory: str, names: Sequence[str]) -> set[str]:
@@ -151,6 +137,6 @@ def _left_out(directory: str, names: Sequence[str]) -> set[str]:
         mode = os.lstat(path).st_mode
         if stat.S_ISDIR(mode):
             return name in _LEFT_OUT or os.path.exists(f"{path}/pyvenv.cfg")
-        return name == _GIT or not (stat.S_ISREG(mode) or stat.S_ISLNK(mode))
+        return name == git.NAME or not (stat.S_ISREG(mode) or stat.S_ISLNK(mode))
 
     return {name for name in names if is_left_out(name)}

@@ -35,11 +35,15 @@ _PYTHON = ("PACKAGE/.agents/skills/*/ and PACKAGE/skills/*/ of each import packa
 
 
 class Shipped(Value):
-    """One skill. `snapshot` is None where there is no directory to read; `texts` are the files that rules look into."""
+    """One skill. `snapshot` is None where there is no directory to read; `texts` are the files that rules look into.
+
+    `ignored` are the paths in its directory that git ignores, of a skill that it does not ignore as a whole.
+    """
 
     found: FoundSkill
     snapshot: Snapshot | None
     texts: Mapping[str, bytes]
+    ignored: frozenset[str] = frozenset()
 
 
 class Offer(Value):

@@ -129,8 +129,12 @@ def _of_tree(offer: Offer, shipped: Shipped, snapshot: Snapshot) -> Iterator[Pro
     skill = shipped.found
     for fault in shipped_faults(snapshot):
         path = f"{skill.path}/{fault.path}"
+        severity, reason = Severity.ERROR, fault.reason
         hint = "take it out of the skill: no consumer installs one that holds it"
-        yield problem(offer.package, Code.UNSAFE_SKILL, path, fault.reason, hint=hint, skill=skill.name)
+        if fault.path in shipped.ignored:
+            severity, reason = Severity.NOTE, f"{reason}; git ignores it, so nobody else has it"
+            hint = "see that what is built here has it not: no consumer installs a skill that holds it"
+        yield problem(offer.package, Code.UNSAFE_SKILL, path, reason, severity=severity, hint=hint, skill=skill.name)
     yield from _nested(offer, skill, snapshot)
     yield from _hidden(offer, skill, snapshot)
     for path, facts in sorted(snapshot.facts.items()):

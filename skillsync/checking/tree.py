@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from skillsync.checking import identity
+from skillsync.checking.git import ignored
 from skillsync.checking.identity import PYTHON_FILES, Identity
 from skillsync.checking.offer import TEXT_LIMIT, Offer, Shipped, is_looked_into, problem
 from skillsync.checking.own import AGENTS, own
@@ -23,6 +24,7 @@ from skillsync.errors import Code, Severity, UnreadableError
 from skillsync.filesystem import list_directory, open_directory, read_file, read_start, shown
 from skillsync.hashing import SKILL_FILE, File, parents
 from skillsync.schema import MalformedError
+from skillsync.snapshot import shipped_faults
 from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
@@ -118,7 +120,7 @@ def _offer(source: str, root: str, made: _Made, paths: Paths) -> Offer:
     places = USUAL.get(made.ecosystem) or paths.places(made.identity)
     package = Package(ecosystem=made.ecosystem, name=name, version=version, root=root, places=places, source=source)
     provider = own(look(package, places, _whole), made.identity)
-    skills = tuple(_shipped(package, skill) for skill in provider.skills)
+    skills = tuple(_with_ignored(root, [_shipped(package, skill) for skill in provider.skills]))
     problems = []
     if made.fault:
         line, column = made.fault.place if isinstance(made.fault, MalformedError) else (None, None)
@@ -149,6 +151,21 @@ def _whole(_skill: str) -> bool:
 def _shipped(package: Package, skill: FoundSkill) -> Shipped:
     texts = dict(_texts(package, skill.path, skill.snapshot)) if skill.snapshot else {}
     return Shipped(found=skill, snapshot=skill.snapshot, texts=texts)
+
+
+def _with_ignored(root: str, skills: Sequence[Shipped]) -> Iterator[Shipped]:
+    """Take in what git ignores: nobody else has it, and what is built elsewhere hasn't either."""
+    paths = {f"{one.found.path}/{path}" for one in skills if one.snapshot for path in _all_paths(one.snapshot)}
+    known = ignored(root, paths)
+    for one in skills:
+        prefix = f"{one.found.path}/"
+        inner = frozenset(path.removeprefix(prefix) for path in known if path.startswith(prefix))
+        # What a build generates is often ignored, and as a whole: it has to be packed all the same.
+        yield one if SKILL_FILE in inner else replace(one, ignored=inner)
+
+
+def _all_paths(snapshot: Snapshot) -> set[str]:
+    return {*snapshot.tree, *(fault.path for fault in shipped_faults(snapshot))}
 
 
 def _texts(package: Package, skill: str, snapshot: Snapshot) -> Iterator[tuple[str, bytes]]:
