@@ -34,7 +34,7 @@ class Identity(Value):
 
     Of a Python distribution, `roots` are where a tree has its import packages, `backend` is what builds them, and
     `moved` are the directories and files that a wheel has elsewhere, each with its place there. `files` are what a
-    package.json says is packed, None where it does not.
+    package.json says is packed, None where it does not. `is_published` is False for one that is private.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Identity(Value):
     backend: str = ""
     moved: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] | None = None
+    is_published: bool = True
 
     @property
     def follows_links(self) -> bool:
@@ -78,9 +79,11 @@ def gem(file: str, content: bytes) -> Identity:
 
 
 def npm(content: bytes) -> Identity | None:
-    """Return what a package.json says; None for one that is never published. Raises MalformedError, ValueError."""
+    """Return what a package.json says; None for one that says settings alone. Raises MalformedError, ValueError."""
     data = package_json.load(content)
-    if data.get("private") is True or ("name" not in data and "version" not in data):
+    if data.get("private") is True:
+        return Identity(name="", is_stated=False, is_published=False)
+    if "name" not in data and "version" not in data:
         return None
     found = package_json.identity(data)
     version = found.version if "version" in data else ""

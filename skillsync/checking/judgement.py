@@ -14,7 +14,7 @@ from skillsync.checking.comparison import differences
 from skillsync.checking.offer import joined, problem
 from skillsync.checking.pairing import paired
 from skillsync.errors import Code, Problem, Severity
-from skillsync.values import Value
+from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +39,7 @@ def judge(offers: Sequence[Offer], built: Sequence[Pair] = ()) -> list[Judged]:
     trees = {id(artifact): tree for tree, artifact in pairs}
     # Some builds put skills where they are; what isn't in the tree's own places is in the artifact's.
     filled = {id(tree) for tree, artifact in pairs if artifact.skills}
-    own = {id(offer): rules.problems(offer) for offer in everything}
+    own = {id(offer): rules.problems(_as_its_tree(offer, trees.get(id(offer)))) for offer in everything}
     more: defaultdict[tuple[str | None, str | None], list[Problem]] = defaultdict(list)
     for one in (*alone, *differences(pairs), *_shared(everything, pairs)):
         more[one.root, one.provider].append(one)
@@ -54,6 +54,11 @@ def judge(offers: Sequence[Offer], built: Sequence[Pair] = ()) -> list[Judged]:
         problems += more[offer.package.root, offer.package.key]
         judged.append(Judged(offer=offer, problems=tuple(problems), repeated=tuple(repeated)))
     return judged
+
+
+def _as_its_tree(offer: Offer, tree: Offer | None) -> Offer:
+    """Return an artifact that may be without skills where its tree may."""
+    return replace(offer, is_beside=tree.is_beside) if tree and not tree.skills else offer
 
 
 def said(judged: Iterable[Judged]) -> list[Problem]:

@@ -63,14 +63,20 @@ def problems(offer: Offer) -> list[Problem]:
 def _no_skills(offer: Offer) -> Problem:
     is_it = "is" if offer.is_artifact else "makes"
     text = f"{is_it} {offer.package.key}, which ships no skill: looked in {', '.join(offer.searched)}"
-    unmeant = "; if it is meant to ship none, don't name it here" if offer.is_artifact else ""
+    hint = _NO_SKILLS[offer.package.ecosystem]
+    if offer.is_artifact:
+        hint += "; if it is meant to ship none, don't name it here"
+    if not offer.identity.is_published:
+        text, hint = "is private: npm never publishes it", "name the packages that are published"
+    if offer.below:
+        hint = f"check the projects below it that have skills: {few(offer.below)}"
     return problem(
         offer.package,
         Code.NO_SKILLS,
         "." if offer.is_artifact else offer.about,
         text,
         severity=Severity.NOTE if offer.is_beside else Severity.ERROR,
-        hint=_NO_SKILLS[offer.package.ecosystem] + unmeant,
+        hint=hint,
     )
 
 

@@ -42,7 +42,12 @@ USUAL = {"gem": ("skills",), "npm": ("skills", f"{AGENTS}/skills")}
 
 
 class NoPackageError(Exception):
-    """A directory has none of the files that make it a package's source tree."""
+    """A directory has none of the files that make it a package's source tree; projects `below` may have skills."""
+
+    def __init__(self, below: tuple[str, ...]) -> None:
+        """Take the projects, relative to the directory."""
+        super().__init__()
+        self.below = below
 
 
 def read_tree(source: str) -> list[Offer]:
@@ -51,15 +56,17 @@ def read_tree(source: str) -> list[Offer]:
     Raises NoPackageError, OSError and UnreadableError.
     """
     root = os.path.abspath(source)
-    found = list(_identities(root, list_directory(root) or []))
-    if not found:
-        raise NoPackageError
+    made = list(_identities(root, list_directory(root) or []))
     paths = Paths.walked(root)
+    if not made:
+        raise NoPackageError(paths.providers())
+    # Beside a package, a private package.json is its tools'.
+    found = [one for one in made if one.identity.is_published] or made
     offers = [_offer(source, root, _with_links(one, paths.links), paths) for one in found]
-    # Beside a package with skills, another manifest is often a tool's; and what one of them ships is lost to nobody.
+    # What one of the packages ships is lost to nobody.
     skills = [skill.found.path for offer in offers for skill in offer.skills]
-    elsewhere = paths.elsewhere(skills, is_tree=True)
-    return [replace(offer, is_beside=bool(skills), elsewhere=elsewhere) for offer in offers]
+    elsewhere = paths.elsewhere(skills, is_tree=True) if found[0].identity.is_published else ()
+    return [replace(offer, elsewhere=elsewhere, below=paths.providers()) for offer in offers]
 
 
 def _with_links(made: _Made, links: Mapping[str, str]) -> _Made:
@@ -116,8 +123,9 @@ def _content(root: str, name: str) -> bytes:
 
 def _offer(source: str, root: str, made: _Made, paths: Paths) -> Offer:
     """Look into a tree as consumers will look into what is built of it."""
-    name, version = made.identity.name, made.identity.version
+    name, version = made.identity.name or os.path.basename(root), made.identity.version
     places = USUAL.get(made.ecosystem) or paths.places(made.identity)
+    places = places if made.identity.is_published else ()
     package = Package(ecosystem=made.ecosystem, name=name, version=version, root=root, places=places, source=source)
     provider = own(look(package, places, _whole), made.identity)
     skills = tuple(_with_ignored(root, [_shipped(package, skill) for skill in provider.skills]))
@@ -223,8 +231,9 @@ class Paths:
         likely = likely_names(Distribution(name=made.name, spelling=made.name, version=""))
         found = set(self._moved(made))
         by_root: dict[str, list[str]] = {}
+        projects = self._projects(PYTHON_FILES[0])  # a setup.py stands in many a package
         for path in self._found:
-            for root in ("", *parents(path)):
+            for root in ("", *parents(path)) if projects.isdisjoint(parents(path)) else ():
                 if root in made.roots:
                     by_root.setdefault(root, []).append(path[len(root) :].lstrip("/"))
         for root, paths in by_root.items():
@@ -247,9 +256,24 @@ class Paths:
                     if skill != directory and its == name and place in record.places([f"{skill}/{SKILL_FILE}"]):
                         yield above
 
+    def providers(self) -> tuple[str, ...]:
+        """Return the projects below the tree that may have skills, each without what is in projects below it."""
+        projects = self._projects(PYTHON_FILES[0], PACKAGE_JSON, ".gemspec")
+        skills = (path for path in self._found if path.endswith(f"/{SKILL_FILE}") and "skills" in path.split("/"))
+        nearest = (next((one for one in reversed(parents(path)) if one in projects), "") for path in skills)
+        return tuple(sorted(set(nearest) - {""}))
+
+    def _projects(self, *manifests: str) -> set[str]:
+        """Return the directories that are projects of their own, by what their manifests' names end with.
+
+        What a skill has for its users to copy is no project.
+        """
+        found = {path.rpartition("/")[0] for path in self._found if path.rpartition("/")[2].endswith(manifests)}
+        return {path for path in found - {""} if "skills" not in path.split("/")}
+
     def elsewhere(self, skills: Iterable[str], *, is_tree: bool) -> tuple[str, ...]:
         """Return the directories with a SKILL.md that are in no skill; a tree has some that are not shipped."""
-        known = set(skills)
+        known = {*skills, *(self._projects(PYTHON_FILES[0], PACKAGE_JSON, ".gemspec") if is_tree else ())}
         left_out = _UNSHIPPED if is_tree else frozenset()
         found = (path.rpartition("/")[0] for path in self._found if path.rpartition("/")[2] == SKILL_FILE)
         return tuple(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from skillsync.checking import building
 from skillsync.checking.artifact import SUFFIXES, read_artifact, suffix
 from skillsync.checking.judgement import Judged, judge, said
-from skillsync.checking.offer import joined, problem
+from skillsync.checking.offer import few, joined, problem
 from skillsync.checking.repair import Repaired, repair
 from skillsync.checking.tree import NoPackageError, read_tree
 from skillsync.errors import Code, ExitCode, Problem, Severity, SkillsyncError, UnreadableError
@@ -23,6 +23,7 @@ from skillsync.hashing import File, parents
 from skillsync.rendering import report
 from skillsync.rendering.report import Examination, Report
 from skillsync.reviewing.difference import FileDifference, Version
+from skillsync.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -113,7 +114,8 @@ def _diff(one: Repaired) -> Iterator[str]:
 
 def _built(offers: Sequence[Offer]) -> tuple[list[Pair], list[Problem], list[str]]:
     """Build the trees; return each with what came of it, the problems of builds that failed, and what these printed."""
-    trees = [offer for offer in _trees(offers, "--build", "builds") if offer.skills or not offer.is_beside]
+    named = _trees(offers, "--build", "builds")
+    trees = [one for one in named if one.identity.is_published and (one.skills or not one.is_beside)]
     found: list[Pair] = []
     problems: list[Problem] = []
     output: list[str] = []
@@ -140,7 +142,10 @@ def _once(paths: Sequence[str]) -> list[str]:
 
 
 def _read_all(paths: Iterable[str]) -> list[Offer]:
-    return [offer for path in paths for offer in _read(path)]
+    found = [offer for path in paths for offer in _read(path)]
+    # Beside a package with skills, another one is often meant to have none.
+    has_skills = any(offer.skills for offer in found if not offer.is_artifact)
+    return [replace(offer, is_beside=has_skills) if not offer.is_artifact else offer for offer in found]
 
 
 def _read(path: str) -> list[Offer]:
@@ -153,10 +158,12 @@ def _read(path: str) -> list[Offer]:
             return read_tree(path)
     except UnreadableError as error:
         raise UnreadableError(f"{path}: {error}") from None
-    except NoPackageError:
+    except NoPackageError as error:
         if artifacts := [one for one in _below(path) if suffix(one) and os.path.isfile(one)]:
             return [read_artifact(one, one) for one in artifacts]
         message = f"{path} is the source tree of no package"
+        if error.below:
+            hint = f"name those below it that have skills: {few(joined(path, one) for one in error.below)}"
         raise SkillsyncError(Problem(code=Code.USAGE, message=message, hint=hint)) from None
     if os.path.isfile(path) and suffix(path):
         return [read_artifact(path, path)]

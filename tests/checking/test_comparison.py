@@ -160,6 +160,16 @@ def test_where_neither_has_a_skill_it_is_said_of_both(tree: Project) -> None:
     assert [one[2] for one in found(result) if one[1] == "no-skills"] == ["kelp", "kelp.gem"]
 
 
+def test_a_package_of_a_workspace_may_be_without_skills_as_tree_and_as_artifact(tree: Project) -> None:
+    tree.write({"bare/bare.gemspec": GEMSPEC.replace('"kelp"', '"bare"')})
+    write(tree.root / "bare.gem", gem(packed({}), name="bare"))
+    result = check(tree, "kelp", "bare", "bare.gem")
+    assert (result.code, [one[:3] for one in found(result)]) == (
+        0,
+        [("note", "no-skills", "bare"), ("note", "no-skills", "bare.gem")],
+    )
+
+
 def test_a_source_distribution_has_skills_of_another_package_of_its_tree(tmp_path: Path) -> None:
     package = '{"name": "kelp", "version": "1.0.0"}'
     files = {**PYTHON, "package.json": package, f"{PLACE}/SKILL.md": skill("kelp-forms")}

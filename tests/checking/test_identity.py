@@ -28,7 +28,6 @@ def test_of_a_gemspec_only_what_stands_there_is_read(text: str, name: str, versi
     [
         ('{"name": "@a/b", "version": "v1.0.0"}', ("@a/b", "1.0.0")),
         ('{"name": "b"}', ("b", "")),
-        ('{"private": true, "name": "b"}', None),
         ('{"scripts": {}}', None),
     ],
 )

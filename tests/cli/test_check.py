@@ -384,8 +384,44 @@ def test_paths_are_as_they_were_named(tmp_path: Path) -> None:
 def test_several_paths_are_all_checked(tmp_path: Path) -> None:
     project = make(tmp_path / "all", {**{f"a/{path}": text for path, text in GOOD.items()}, "b/b.gemspec": ""})
     result = check(project, "a", "b")
-    assert (result.code, found(result)) == (1, [("error", "no-skills", "b.gemspec")])
+    assert (result.code, found(result)) == (0, [("note", "no-skills", "b.gemspec")])
     assert result.json["checked"]["trees"] == 2
+
+
+MEMBER = {"skills/kelp-forms/SKILL.md": skill("kelp-forms")}
+
+
+@pytest.mark.parametrize("root", [{"package.json": '{"private": true, "workspaces": ["packages/*"]}'}, {}])
+def test_of_a_workspace_s_root_the_members_with_skills_are_named(tmp_path: Path, root: dict[str, str]) -> None:
+    members = {"kelp": '{"name": "kelp"}', "bare": '{"name": "bare"}', "own": '{"private": true}'}
+    files = {f"packages/{name}/package.json": text for name, text in members.items()}
+    files |= {f"packages/kelp/{path}": text for path, text in MEMBER.items()}
+    # What is private has skills for who works on it, and what a skill has in it is no project.
+    files |= {".agents/skills/review/SKILL.md": skill("review"), "packages/kelp/skills/kelp-forms/package.json": "{}"}
+    project = make(tmp_path / "all", {**root, **files})
+    result = project.run("check", ".")
+    assert result.code == (1 if root else 2)
+    assert "have skills: packages/kelp\n" in result.err
+    # Given together, those without skills fail nobody; nor does the one that npm never publishes.
+    result = check(project, "packages/bare", "packages/kelp", "packages/own")
+    assert (result.code, [one[:2] for one in found(result)]) == (0, [("note", "no-skills")] * 2)
+    assert "packages/own/package.json is private: npm never publishes it" in str(result.json)
+    assert check(project, "packages/own").code == 1
+
+
+def test_a_project_in_a_project_has_its_own_skills(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": '[project]\nname = "kelp"\n',
+        "kelp_slim/pyproject.toml": '[project]\nname = "kelp-slim"\n',
+        "kelp_slim/kelp/__init__.py": "",
+        "kelp_slim/kelp/skills/kelp-forms/SKILL.md": skill("kelp-forms"),
+        "js/package.json": '{"name": "kelp"}',
+        "js/lib/deep/kelp-more/SKILL.md": skill("kelp-more"),
+    }
+    project = make(tmp_path / "all", files)
+    assert found(check(project, ".")) == [("error", "no-skills", "pyproject.toml")]
+    assert "hint: check the projects below it that have skills: kelp_slim\n" in project.run("check", ".").err
+    assert found(check(project, "kelp_slim")) == []
 
 
 @pytest.mark.parametrize("path", ["nowhere", "file", "empty"])
@@ -494,16 +530,16 @@ def test_findings_are_where_the_files_are_in_the_repository(tmp_path: Path) -> N
 
 
 def test_each_skill_is_a_test(tmp_path: Path) -> None:
-    project = make(tmp_path / "all", {**{f"a/{path}": text for path, text in GOOD.items()}, "b/b.gemspec": ""})
+    project = make(tmp_path / "all", {**{f"a/{path}": text for path, text in GOOD.items()}, "b.gem": ""})
     project.write({"a/skills/forms/SKILL.md": skill("forms"), "a/skills/kelp-bad/SKILL.md": "no frontmatter\n"})
-    suite = ET.fromstring(project.run("check", "a", "b", "--format", "junit").out).find("testsuite")  # noqa: S314  # our own
+    suite = ET.fromstring(project.run("check", "a", "b.gem", "--format", "junit").out).find("testsuite")  # noqa: S314  # our own
     assert suite is not None
     cases = [(one.get("classname"), one.get("name"), [failed.get("type") for failed in one]) for one in suite]
     assert cases[:-1] == [
         ("a", "forms", []),
         ("a", "kelp-bad", ["invalid-skill"]),
         ("a", "kelp-forms", []),
-        ("b", "package", ["no-skills"]),
+        ("b.gem", "package", ["archive-unreadable"]),
     ]
     assert (suite[-1].text or "").startswith("note[name-collision]: a/skills/forms/SKILL.md has the name")
     (failure,) = [failed for case in suite for failed in case if failed.get("type") == "invalid-skill"]
