@@ -51,8 +51,9 @@ class Offer(Value):
 
     `package.source` is what the person has named, `package.root` the same as an absolute path. `elsewhere` are the
     directories with a SKILL.md where nobody looks. `about` is the file that makes it a package: what is wrong with all
-    of it is said of that. `is_beside` tells whether another package that is checked has skills; `is_read` is False
-    where only `problems`, those of reading it, are known. `below` are the projects in a tree that may have skills.
+    of it is said of that. `is_beside` tells whether another one that is checked has skills, so that it may have none;
+    `is_read` is False where only `problems`, those of reading it, are known. `below` are the projects in a tree that
+    may have skills.
     """
 
     package: Package

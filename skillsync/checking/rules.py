@@ -50,7 +50,7 @@ def problems(offer: Offer) -> list[Problem]:
     if not offer.is_read:
         return list(offer.problems)
     found = [*offer.problems, *(offer.retold(one).as_error() for one in offer.provider.problems)]
-    if not offer.skills:
+    if not offer.skills and not offer.is_beside:
         found.append(_no_skills(offer))
     for shipped in offer.skills:
         found += _of_skill(offer, shipped)
@@ -75,7 +75,6 @@ def _no_skills(offer: Offer) -> Problem:
         Code.NO_SKILLS,
         "." if offer.is_artifact else offer.about,
         text,
-        severity=Severity.NOTE if offer.is_beside else Severity.ERROR,
         hint=hint,
     )
 

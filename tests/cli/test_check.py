@@ -105,7 +105,7 @@ def test_a_tree_without_skills_is_an_error_that_says_where_it_looked(tmp_path: P
     assert "kelp.gemspec makes gem:kelp, which ships no skill: looked in skills/*/" in project.run("check", ".").err
 
 
-def test_beside_a_package_with_skills_another_without_is_a_note(tmp_path: Path) -> None:
+def test_beside_a_package_with_skills_another_may_be_without(tmp_path: Path) -> None:
     settings = {"pyproject.toml": "[tool.ruff]\n", "setup.cfg": "[flake8]\n"}
     project = make(tmp_path / "kelp", {**GOOD, **settings, "package.json": PACKAGE.replace("kelp", "kelp-site")})
     # It has the gem's places, too: skills/ is both packages'.
@@ -115,7 +115,7 @@ def test_beside_a_package_with_skills_another_without_is_a_note(tmp_path: Path) 
     # What is wrong in both is said once.
     assert found(result) == [("warning", "not-executable", "skills/kelp-forms/run")]
     project.write({"package.json": '{"private": true}', "pyproject.toml": PYPROJECT})
-    assert found(check(project, "."))[1:] == [("note", "no-skills", "pyproject.toml")]
+    assert found(check(project, "."))[1:] == []
 
 
 def test_what_lock_would_refuse_is_an_error_with_its_place(tmp_path: Path) -> None:
@@ -384,7 +384,8 @@ def test_paths_are_as_they_were_named(tmp_path: Path) -> None:
 def test_several_paths_are_all_checked(tmp_path: Path) -> None:
     project = make(tmp_path / "all", {**{f"a/{path}": text for path, text in GOOD.items()}, "b/b.gemspec": ""})
     result = check(project, "a", "b")
-    assert (result.code, found(result)) == (0, [("note", "no-skills", "b.gemspec")])
+    assert (result.code, found(result)) == (0, [])
+    assert "read gem:b: b (0 skills)\n" in project.run("check", "a", "b").out
     assert result.json["checked"]["trees"] == 2
 
 
@@ -404,9 +405,10 @@ def test_of_a_workspace_s_root_the_members_with_skills_are_named(tmp_path: Path,
     assert "have skills: packages/kelp\n" in result.err
     # Given together, those without skills fail nobody; nor does the one that npm never publishes.
     result = check(project, "packages/bare", "packages/kelp", "packages/own")
-    assert (result.code, [one[:2] for one in found(result)]) == (0, [("note", "no-skills")] * 2)
-    assert "packages/own/package.json is private: npm never publishes it" in str(result.json)
-    assert check(project, "packages/own").code == 1
+    assert (result.code, found(result)) == (0, [])
+    result = project.run("check", "packages/own")
+    assert result.code == 1
+    assert "packages/own/package.json is private: npm never publishes it" in result.err
 
 
 def test_a_project_in_a_project_has_its_own_skills(tmp_path: Path) -> None:
