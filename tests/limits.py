@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from builders import SHELVES
 
+from skillsync.checking import markdown
 from skillsync.discovery import skill
 from skillsync.discovery.gem import bundler
 from skillsync.discovery.gem import ecosystem as gems
@@ -130,6 +131,31 @@ PNPM_LOCK: dict[str, Shape] = {"keys": (b"", b"\n  a@", b""), "paths": (b"", b"\
 YARN_LOCK: dict[str, Shape] = {"keys": (b"", b"\na@", b""), "more keys": (b"", b", a@", b"")}
 
 
+# Each is what some rule of the parser takes longest for, or once took the square of its length for.
+MARKDOWN: dict[str, Shape] = {
+    "open brackets": (b"[](a)", b"[", b""),
+    "open images": (b"", b"![", b"](a)"),
+    "links": (b"", b"[](a)\n", b""),
+    "no target": (b"", b"[a](", b""),
+    "nested images": (b"", b"![[]()", b""),
+    "emphasis": (b"[](a)", b"*a_ ", b""),
+    "no definition": (b"[](a)\n\n", b"[a\n", b""),
+    "definitions": (b"", b"[a]: b\n", b""),
+    "a title": (b"[a]: b '", b"a\n", b""),
+    "continued quotes": (b">" * 200 + b"\n[](a)", b"a\n", b""),
+    "nested lists": (b"[](a)\n", b"* ", b"a"),
+    "items": (b"[](a)\n", b"* a\n", b""),
+    "comments": (b"[](a)", b"<!--", b""),
+    "instructions": (b"[](a)", b"x <?", b""),
+    "sections": (b"[](a)", b"x <![CDATA[", b""),
+    "entities": (b"[](a)", b"&", b""),
+    "tags": (b"<div>[](a)", b"<a\n", b""),
+    "attributes": (b"<div>", b"<a href='\n", b""),
+    "a tag": (b"<a ", b"href ", b">"),
+    "no frontmatter": (b"---\n[](a)", b"--- a\n", b""),
+}
+
+
 def _record(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "RECORD").write_bytes(content)
@@ -173,6 +199,7 @@ READERS: dict[str, tuple[int, Callable[[bytes], object], dict[str, Shape]]] = {
     "package-lock.json": (locks.LIMIT, lambda content: locks.names("package-lock.json", content), PACKAGE_LOCK),
     "pnpm-lock.yaml": (locks.LIMIT, lambda content: locks.names("pnpm-lock.yaml", content), PNPM_LOCK),
     "yarn.lock": (locks.LIMIT, lambda content: locks.names("yarn.lock", content), YARN_LOCK),
+    "Markdown": (markdown.LIMIT, lambda content: markdown.links(content.decode()), MARKDOWN),
     "bun.lock": (locks.LIMIT, lambda content: locks.names("bun.lock", content), {"names": (b"", b'["a@', b"")}),
 }
 

@@ -31,7 +31,7 @@ NOBODY = 65534
 _AS_USER = """
 import importlib, os, pkgutil, sys
 import difflib, encodings.idna, encodings.utf_8_sig, json, shlex, string, subprocess
-import rapidfuzz, rtoml, yaml
+import markdown_it, rapidfuzz, rtoml, yaml
 import skillsync
 for module in pkgutil.walk_packages(skillsync.__path__, "skillsync."):
     if not module.name.endswith("__main__"):

@@ -77,6 +77,7 @@ PURE = {
     "checking.packaging",
     "checking.comparison",
     "checking.identity",
+    "checking.markdown",
     "checking.mending",
     "checking.offer",
     "checking.rules",

@@ -23,7 +23,7 @@ NAMES = ("testing", "tasks", "tracing")
 
 # Loaded by nothing that people run all the time: what edits, renders, compares lines, compiles classes, runs programs.
 _RARE = {
-    *("tomlkit", "jinja2", "rapidfuzz", "dataclasses", "inspect", "difflib", "logging"),
+    *("tomlkit", "jinja2", "markdown_it", "rapidfuzz", "dataclasses", "inspect", "difflib", "logging"),
     *("skillsync.locking.editing", "skillsync.reviewing"),
     *(f"skillsync.rendering.{name}" for name in ("unified", "markdown", "page", "findings")),
     *(f"skillsync.cli.{name}" for name in ("diff", "allow", "completion", "naming")),

@@ -10,18 +10,19 @@ import re
 from typing import TYPE_CHECKING
 
 from skillsync import hidden
+from skillsync.checking import markdown
 from skillsync.checking.mending import QUOTES, mended
 from skillsync.checking.offer import MARKDOWN, TEXT_LIMIT, WHEEL, few, is_looked_into, problem
 from skillsync.discovery import PYPI
 from skillsync.discovery.skill import value
 from skillsync.errors import Code, Problem, Severity, typed
 from skillsync.hashing import SKILL_FILE, parents
-from skillsync.reviewing.marks import inside, leaving, links
+from skillsync.reviewing.marks import inside, leaves
 from skillsync.snapshot import shipped_faults
 from skillsync.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from skillsync.checking.offer import Offer, Shipped
@@ -33,9 +34,15 @@ _COMPATIBILITY = 500
 _LINES = 500
 # What runs a script by its name's ending needs no `#!`; such a file in `scripts/` may be meant to be imported.
 _SCRIPTS = (".bash", ".js", ".mjs", ".pl", ".py", ".rb", ".sh", ".ts", ".zsh")
-# Of blocks of code; and of targets that stand for others.
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-_EXAMPLE = re.compile(r"[{}<>$*…`|]|\.\.\.|^[^./]+$")
+# Of a package's Markdown that is looked at for links.
+_MOST_TEXT = 4 * 1024 * 1024
+# Of targets that stand for others; and words that stand for none but themselves.
+_EXAMPLE = re.compile(r"[{}<>$*…`|]|\.\.\.")
+_WORD = re.compile(r"[^./#?]+")
+_NAMES = {
+    *("AUTHORS", "CHANGELOG", "CONTRIBUTING", "COPYING", "LICENCE", "LICENSE", "NOTICE", "README"),
+    *("Dockerfile", "Gemfile", "Makefile", "Rakefile"),
+}
 # What runs by itself without `#!`: ELF, Mach-O, Windows.
 _BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
 _NO_SKILLS = {
@@ -52,8 +59,9 @@ def problems(offer: Offer) -> list[Problem]:
     found = [*offer.problems, *(offer.retold(one).as_error() for one in offer.provider.problems)]
     if not offer.skills and not offer.is_beside:
         found.append(_no_skills(offer))
+    unread = _too_much(offer)
     for shipped in offer.skills:
-        found += _of_skill(offer, shipped)
+        found += _of_skill(offer, shipped, unread)
     found += _doubled(offer)
     found += _hollow(offer)
     found += _elsewhere(offer)
@@ -79,7 +87,26 @@ def _no_skills(offer: Offer) -> Problem:
     )
 
 
-def _of_skill(offer: Offer, shipped: Shipped) -> Iterator[Problem]:
+def _too_much(offer: Offer) -> Mapping[str, str]:
+    """Return the texts in which nobody looks for links, by their places, and why: some are made to take long."""
+    found: dict[str, str] = {}
+    taken = 0
+    for shipped in offer.skills:
+        for path, content in shipped.texts.items():
+            if not path.lower().endswith(MARKDOWN) or not markdown.may_link(content.decode(errors="replace")):
+                continue
+            place = f"{shipped.found.path}/{path}"
+            if len(content) > markdown.LIMIT:
+                found[place] = f"it has more than {markdown.LIMIT >> 10} KiB"
+            elif taken + len(content) > _MOST_TEXT:
+                found[place] = f"the package has more than {_MOST_TEXT >> 20} MiB of Markdown"
+            else:
+                taken += len(content)
+    return found
+
+
+def _of_skill(offer: Offer, shipped: Shipped, unread: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield what is wrong with a skill; `unread` are texts that are not looked at for links, and why."""
     skill = shipped.found
     yield from (_with_mend(offer, shipped, offer.retold(one)) for one in skill.problems)
     is_known = offer.identity.is_stated or offer.package.ecosystem == "gem"  # a gemspec is called like its gem
@@ -96,12 +123,13 @@ def _of_skill(offer: Offer, shipped: Shipped) -> Iterator[Problem]:
         )
     if shipped.snapshot is not None:
         yield from _of_tree(offer, shipped, shipped.snapshot)
-    entries = shipped.snapshot.tree if shipped.snapshot else {}
-    there = {*entries, *(above for entry in entries for above in parents(entry))}
+    there = _there(shipped.snapshot) if shipped.snapshot else set()
     for path, content in shipped.texts.items():
         if is_looked_into(path, content):
             yield from _of_text(offer, shipped, path, content)
-            if path.lower().endswith(MARKDOWN):
+            if reason := unread.get(f"{skill.path}/{path}"):
+                yield _unlooked(offer, shipped, path, reason)
+            elif path.lower().endswith(MARKDOWN):
                 yield from _of_links(offer, shipped, path, content.decode(errors="replace"), there)
 
 
@@ -234,39 +262,42 @@ def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Itera
         )
 
 
-def _of_links(offer: Offer, shipped: Shipped, path: str, text: str, there: AbstractSet[str]) -> Iterator[Problem]:
-    """Yield the links to what a consumer has not got; `there` is what the skill has, files and directories."""
+def _there(snapshot: Snapshot) -> set[str]:
+    """Return the paths that a link may lead to; a directory with and without a slash at its end."""
+    directories = {".", *(above for path in snapshot.tree for above in parents(path))}
+    return {*snapshot.tree, *directories, *(f"{path}/" for path in directories)}
+
+
+def _unlooked(offer: Offer, shipped: Shipped, path: str, reason: str) -> Problem:
     skill = shipped.found
-    for line, code, what, hint in (*_links_out(path, text), *_broken_links(path, text, there)):
-        place, severity = f"{skill.path}/{path}", Severity.WARNING
-        yield problem(
-            offer.package, code, place, f"links to {what}", severity=severity, hint=hint, skill=skill.name, line=line
-        )
+    text = f"is not looked at for links: {reason}"
+    severity, place, hint = Severity.NOTE, f"{skill.path}/{path}", "look at them yourself"
+    return problem(offer.package, Code.LINK_BROKEN, place, text, severity=severity, hint=hint, skill=skill.name)
 
 
-def _links_out(path: str, text: str) -> Iterator[tuple[int, Code, str, str]]:
-    hint = "put what it leads to into the skill, or link to a URL: a consumer has that directory alone"
-    for line, target in leaving(path, text):
-        yield line, Code.LINK_OUT, f"`{target}`, which is outside of the skill", hint
+def _of_links(offer: Offer, shipped: Shipped, path: str, text: str, there: AbstractSet[str]) -> Iterator[Problem]:
+    """Yield the links to what a consumer has not got; `there` is what the skill has, as `_there` returns it."""
+    skill, place, severity = shipped.found, f"{shipped.found.path}/{path}", Severity.WARNING
+    for line, target in markdown.links(text):
+        if leaves(path, target):
+            code, what = Code.LINK_OUT, "is outside of the skill"
+            hint = "put what it leads to into the skill, or link to a URL: a consumer has that directory alone"
+        elif _is_broken(path, target, there):
+            code, what, hint = Code.LINK_BROKEN, "is not there", "add it, or correct the link"
+        else:
+            continue
+        message = f"links to `{target}`, which {what}"
+        yield problem(offer.package, code, place, message, severity=severity, hint=hint, skill=skill.name, line=line)
 
 
-def _broken_links(path: str, text: str, there: AbstractSet[str]) -> Iterator[tuple[int, Code, str, str]]:
-    for line, target in links(_prose(text)):
-        led = inside(path, target)
-        if led and led not in there and not _EXAMPLE.search(target):
-            yield line, Code.LINK_BROKEN, f"`{target}`, which is not there", "add it, or correct the link"
-
-
-def _prose(text: str) -> str:
-    """Return a text of Markdown without its code, where links are often examples."""
-    found: list[str] = []
-    fence = ""
-    for line in text.split("\n"):
-        start = _FENCE.match(line)
-        found.append("" if fence or start else re.sub("`[^`]*`", "", line))
-        if start and (not fence or start[1].startswith(fence)):
-            fence = "" if fence else start[1]
-    return "\n".join(found)
+def _is_broken(path: str, target: str, there: AbstractSet[str]) -> bool:
+    """Whether a link in a file leads to nothing, from the file and from the skill's directory: agents read both."""
+    plain = re.split("[#?]", target, maxsplit=1)[0]
+    if _EXAMPLE.search(target) or (_WORD.fullmatch(plain) and plain not in _NAMES):
+        return False
+    end = "/" if plain.endswith("/") else ""
+    places = {inside(path, target), inside(SKILL_FILE, target)} - {None}
+    return bool(places) and not any(f"{place}{end}" in there for place in places)
 
 
 def _fixed(offer: Offer, does: str) -> str:

@@ -182,7 +182,7 @@ def inside(path: str, target: str) -> str | None:
 
 def _plain(target: str) -> str:
     """Return a target's path, as the file system knows it."""
-    return unquote(target).replace("\\", "/").partition("#")[0].partition("?")[0]
+    return unquote(re.split("[#?]", target, maxsplit=1)[0]).replace("\\", "/")
 
 
 def _joined(path: str, plain: str) -> str:

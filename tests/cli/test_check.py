@@ -227,36 +227,98 @@ def test_texts_are_looked_into(tmp_path: Path) -> None:
     ]
 
 
+LINKS = {
+    "[a](ref/gone.md)": [1],
+    "[a](<ref/gone one.md>)": [1],
+    "[a]: ref/gone.md": [1],
+    "[a][b]\n\n[b]: ref/gone.md 'title'": [3],
+    "text\n[a](ref/a.md) [a](ref/gone.md) [a\nb](ref/gone-2.md)\n`x` [c](ref/gone-3.md)": [2, 2, 4],
+    "[![a](ref/gone.png)](ref/a.md)": [1],
+    "> - [a](ref/a.md)\n>   [a](ref/gone.md)": [2],
+    "Title [a](ref/gone.md)\n=": [1],
+    "[a](./REF/a.md)": [1],
+    "[a](ref/gone.md#part)": [1],
+    "[a](ref/a.md/)": [1],
+    "[a](LICENSE)": [1],
+    "[a](LICENSE#mit)": [1],
+    "<a href='ref/gone one.md'>": [1],
+    '<!--\n-->\n\n<div>\n<a\n  href=ref/gone.md>\n<img src = "ref/gone.png">': [5, 7],
+    "text\n<!-- x\n--> <img src=ref/gone.png>": [3],
+    "```\n```\n[a](ref/gone.md)": [3],
+    "[a](ref/%61.md?x#part)": [],
+    "[a](ref/)": [],
+    "[a](ref)": [],
+    "[a](.) [a](./) [a](ref/..)": [],
+    "[a](SKILL.md)": [],
+    "[a](#part)": [],
+    "[a](https://example.org/a.md)": [],
+    "[a](//example.org/a.md)": [],
+    "[a](mailto:a@example.org) <a@example.org>": [],
+    "[a](ref/x_(y).md) [a](ref/r\\_x.md) [a](ref/a&amp;b.md) [a](ref/c%23d.md) <a href='ref/a&amp;b.md'>": [],
+    "as in [text](url)": [],
+    "[a](ref/{name}.md)": [],
+    "[a](ref/<name>.md)": [],
+    "text[^1]\n\n[^1]: See.": [],
+    "```md\n[a](ref/gone.md)\n```": [],
+    "~~~\n```\n[a](ref/gone.md)\n~~~": [],
+    "> ```\n> [a](ref/gone.md)\n> ```": [],
+    "    [a](ref/gone.md)\n\n\t[a](../../gone.md)": [],
+    "- item\n\n      [a](ref/gone.md)\n- \t\t[a](../../gone.md)": [],
+    "`[a](ref/gone.md)` and `more`": [],
+    "`code\n[a](ref/gone.md)` ``a ` [a](../../gone.md)``": [],
+    "<!-- [a](ref/gone.md)\n<a href='ref/gone.md'> -->\n\ntext <!-- [a](../../gone.md) -->": [],
+    "<!--\n<a href='../../gone.md'>": [],
+    "<pre>\nhref='ref/gone.md'\n</pre>": [],
+    "\\[a](ref/gone.md) [a\\](../../gone.md)": [],
+}
+
+
+@pytest.mark.parametrize(("text", "lines"), LINKS.items(), ids=[repr(text) for text in LINKS])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_link_to_a_file_that_is_not_there_is_a_warning(tmp_path: Path, text: str, lines: list[int], end: str) -> None:
+    place = "skills/kelp-forms"
+    names = ("a.md", "x_(y).md", "r_x.md", "a&b.md", "c#d.md")
+    files = {f"{place}/SKILL.md": skill("kelp-forms", f"{text}\n".replace("\n", end))}
+    project = make(tmp_path / "kelp", {**GOOD, **files, **{f"{place}/ref/{name}": "" for name in names}})
+    problems = [one for one in check(project, ".").json["problems"] if one["code"] != "line-ends"]
+    before = skill("kelp-forms", "").count("\n")
+    assert [(one["severity"], one["code"], one["line"] - before) for one in problems] == [
+        ("warning", "link-broken", line) for line in lines
+    ]
+
+
 @pytest.mark.parametrize(
-    ("text", "is_broken"),
+    ("text", "codes"),
     [
-        ("[a](ref/gone.md)", True),
-        ("[a](<ref/gone one.md>)", True),
-        ("[a]: ref/gone.md", True),
-        ("[a](./REF/a.md)", True),
-        ("[a](ref/gone.md#part)", True),
-        ("[a](ref/%61.md?x#part)", False),
-        ("[a](ref/)", False),
-        ("[a](ref)", False),
-        ("[a](SKILL.md)", False),
-        ("[a](#part)", False),
-        ("[a](https://example.org/a.md)", False),
-        ("[a](//example.org/a.md)", False),
-        ("[a](mailto:a@example.org)", False),
-        ("as in [text](url)", False),
-        ("[a](ref/{name}.md)", False),
-        ("[a](ref/<name>.md)", False),
-        ("```md\n[a](ref/gone.md)\n```", False),
-        ("~~~\n```\n[a](ref/gone.md)\n~~~", False),
-        ("```\n```\n[a](ref/gone.md)", True),
-        ("`[a](ref/gone.md)` and `more`", False),
+        ("[a](b.md) [a](../scripts/x.sh)", []),
+        ("[a](ref/b.md) [a](scripts/x.sh) [a](SKILL.md) [a](scripts/)", []),
+        ("[a](x.sh)", ["link-broken"]),
+        ("[a](../ref/ref/b.md)", ["link-broken"]),
+        ("[a](../../b.md)", ["link-out"]),
+        ("---\ntitle: '[a](x.sh)'\n---\n[a](b.md)", []),
     ],
 )
-def test_a_link_to_a_file_that_is_not_there_is_a_warning(tmp_path: Path, text: str, is_broken: bool) -> None:  # noqa: FBT001
+def test_a_link_is_read_from_its_file_and_from_the_skill_s_directory(
+    tmp_path: Path, text: str, codes: list[str]
+) -> None:
+    names = {"ref/a.md": f"{text}\n", "ref/b.md": "", "scripts/x.sh": "#!/bin/sh\n"}
+    project = make(tmp_path / "kelp", {**GOOD, **{f"skills/kelp-forms/{name}": text for name, text in names.items()}})
+    (project.root / "skills/kelp-forms/scripts/x.sh").chmod(0o755)
+    assert check(project, ".").codes == codes
+
+
+def test_links_are_not_looked_for_in_more_than_takes_seconds(tmp_path: Path) -> None:
     place = "skills/kelp-forms"
-    files = {f"{place}/SKILL.md": skill("kelp-forms", f"{text}\n"), f"{place}/ref/a.md": ""}
-    result = check(make(tmp_path / "kelp", {**GOOD, **files}), ".")
-    assert (result.code, found(result)) == (0, [("warning", "link-broken", f"{place}/SKILL.md")] * is_broken)
+    files = {f"{place}/{number:02}.md": "[a](gone.md)\n" + "x" * 127 * 1024 + "\n" for number in range(33)}
+    files |= {f"{place}/large.md": "[a](gone.md)\n" + "x\n" * 65 * 1024, f"{place}/plain.md": "x\n" * 65 * 1024}
+    problems = check(make(tmp_path / "kelp", {**GOOD, **files}), ".").json["problems"]
+    assert {one["code"] for one in problems} == {"link-broken"}
+    notes = [one["message"].partition("kelp-forms/")[2] for one in problems if one["severity"] == "note"]
+    assert notes == [
+        "32.md is not looked at for links: the package has more than 4 MiB of Markdown",
+        "large.md is not looked at for links: it has more than 128 KiB",
+    ]
+    assert len(problems) == 32 + len(notes)
 
 
 def test_of_a_name_that_is_guessed_no_skill_s_is_judged(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # Twice what it takes where nothing else runs on the machine; the time is the process's own.
 SECONDS = 2
+# Only `check` reads it, and as little as 4 MiB of a package.
+MORE_SECONDS = {"Markdown": 10}
 MEBIBYTES = 100
 
 
@@ -35,7 +37,8 @@ def test_the_worst_document_that_is_read_is_cheap(reader: str) -> None:
     assert done.returncode == 0, done.stderr
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert [row[1] for row in rows] == list(limits.READERS[reader][2])
-    assert [row for row in rows if float(row[3]) >= SECONDS or int(row[4]) >= MEBIBYTES] == []
+    seconds = MORE_SECONDS.get(reader, SECONDS)
+    assert [row for row in rows if float(row[3]) >= seconds or int(row[4]) >= MEBIBYTES] == []
 
 
 NAMES = [f"n{number}" for number in range(24_000)]
