@@ -31,6 +31,10 @@ _FIRST_LINE = 2  # of the block, in the file
 # YAML 1.1 ends a line here and YAML 1.2 doesn't (a lone CR aside, which text tools don't take for one): after it, each
 # agent would read another skill.
 _DISPUTED_BREAK = "\r(?!\n)|[\x85\u2028\u2029]"
+_QUOTES = "put the value in quotes"
+# How a value begins; and what its quotes ask for.
+_STARTED = r"[ \t]*[A-Za-z][\w-]*:(?:[ \t]+(\S)|[ \t]*$)"
+_IN_QUOTES = {'"': '`\\"` for each `"`, and `\\\\` for each `\\`', "'": "`''` for each `'`"}
 _BARE_VALUE = r"([A-Za-z][\w-]*):[ \t]+([^\"'|>\[{&*!#%@`\s].*)"
 
 
@@ -160,21 +164,36 @@ def _explained(error: YamlError, block: str) -> _FaultError:
     """Say what the YAML error means here; an unquoted `: ` is the commonest fault of all."""
     lines = block.splitlines()
     line = lines[error.line - 1] if error.line <= len(lines) else ""
-    reason, hint = error.reason, "put the value in quotes"
-    if error.reason.startswith("mapping values are not allowed"):
-        reason = "an unquoted value holds `: `"
-        bare = re.fullmatch(_BARE_VALUE, line.rstrip())
-        if bare:
-            quoted = bare[2].replace("\\", "\\\\").replace('"', '\\"')
-            hint = f'put the value in quotes: {bare[1]}: "{quoted}"'
-        else:
-            hint = "put the whole text in quotes, or begin it with `>-` on the key's line"
-    elif line[error.column - 1 :].startswith("\t"):
+    reason, hint = error.reason, _quotes(lines, error.line)
+    if line[error.column - 1 :].startswith("\t"):
         reason, hint = "a tab stands where YAML allows blanks alone", "put blanks in the tab's place"
     elif error.reason.startswith("could not find expected ':'"):
         reason = "the line is neither `key: value` nor an indented continuation"
         hint = "indent the lines that continue a text by two spaces"
+    elif error.reason.startswith("found unexpected end of stream"):
+        hint = "end the text with the quote that it begins with"
+    elif error.reason.startswith("mapping values are not allowed"):
+        reason = "an unquoted value holds `: `"
+        if hint == _QUOTES and (bare := re.fullmatch(_BARE_VALUE, line.rstrip())):
+            quoted = bare[2].replace("\\", "\\\\").replace('"', '\\"')
+            hint = f'{_QUOTES}: {bare[1]}: "{quoted}"'
     return _FaultError(f"has frontmatter that is not YAML: {reason}", error.line + _FIRST_LINE - 1, error.column, hint)
+
+
+def _quotes(lines: list[str], number: int) -> str:
+    """Return how a value that YAML can't read is written as a text; it is noticed on a line, counted from 1."""
+    before = [number for number, line in enumerate(lines[:number]) if line[:1].strip()]
+    at = before[-1] if before else 0
+    started = [found for line in lines[at:number] if (found := re.match(_STARTED, line))]
+    start = started[-1][1] if started else ""
+    below = next((line for line in lines[at + 1 :] if line.strip()), "")
+    if start in _IN_QUOTES:
+        return f"let the quotes end where the text ends: inside, write {_IN_QUOTES[start]}"
+    if start in {"|", ">"}:
+        return "begin the text on the next line, indented"
+    if started and started[0][1] and below.startswith((" ", "\t")):
+        return "put the whole text in quotes, or write `>-` alone behind the key and all of the text below"
+    return _QUOTES
 
 
 def _check_name(node: Node | None, about: Problem) -> Iterator[Problem]:
@@ -218,7 +237,7 @@ def _no_text(key: str, node: Node | None, about: Problem) -> Problem:
     if isinstance(node, Scalar):
         return replace(wrong, message=f"has an empty `{key}`", hint=f"write a text after `{key}:`")
     kind = {Sequence: "a list", Mapping: "a mapping", Alias: "an alias"}[type(node)]
-    return replace(wrong, message=f"has a `{key}` that is {kind}", hint="put the text in quotes")
+    return replace(wrong, message=f"has a `{key}` that is {kind}", hint="write one text, in quotes")
 
 
 def _place(node: Node) -> tuple[int, int]:

@@ -154,10 +154,41 @@ def test_one_skill_that_is_wrong_says_nothing_of_others() -> None:
     assert [bool(read(text).problems) for text in texts] == [False, True, True]
 
 
-def test_a_wrapped_value_that_holds_a_colon_is_explained() -> None:
-    message, line, _, hint = fault(skill("description: Sets up", "  work: goals first."))
-    assert (message, line) == ("has frontmatter that is not YAML: an unquoted value holds `: `", 4)
-    assert hint == "put the whole text in quotes, or begin it with `>-` on the key's line"
+WHOLE = "put the whole text in quotes, or write `>-` alone behind the key and all of the text below"
+DOUBLE = 'let the quotes end where the text ends: inside, write `\\"` for each `"`, and `\\\\` for each `\\`'
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "hint", "mended"),
+    [
+        (["Sets up", "  work: goals"], 4, WHOLE, ['"Sets up', '  work: goals"']),
+        (["Sets: up", "  work"], 3, WHOLE, [">-", "  Sets: up", "  work"]),
+        (["Sets: up", "", "  work"], 3, WHOLE, ['"Sets: up', "", '  work"']),
+        (["@up", "  work"], 3, WHOLE, [">-", "  @up", "  work"]),
+        (
+            ["'it's here'"],
+            3,
+            "let the quotes end where the text ends: inside, write `''` for each `'`",
+            ["'it''s here'"],
+        ),
+        (['"say "hi" there"'], 3, DOUBLE, ['"say \\"hi\\" there"']),
+        (['"Use": it'], 3, DOUBLE, ['"\\"Use\\": it"']),
+        (['"say', '  "hi" there"'], 4, DOUBLE, ['"say', '  \\"hi\\" there"']),
+        (['"a \\d b"'], 3, DOUBLE, ['"a \\\\d b"']),
+        (['"open'], 4, "end the text with the quote that it begins with", ['"open"']),
+        ([">- text: here"], 3, "begin the text on the next line, indented", [">-", "  text: here"]),
+        (["[a] b"], 3, "put the value in quotes", ['"[a] b"']),
+        (["[a, b]"], 3, "write one text, in quotes", ['"[a, b]"']),
+        (["", "  - a", "  - b"], 4, "write one text, in quotes", ['"a, b"']),
+        (["a", "metadata:", "  x: @a"], 5, "put the value in quotes", ["a", "metadata:", '  x: "@a"']),
+    ],
+)
+def test_a_hint_is_one_for_the_value_as_it_is_written(
+    lines: list[str], line: int, hint: str, mended: list[str]
+) -> None:
+    found = fault(skill(f"description: {lines[0]}", *lines[1:]))
+    assert (found[1], found[3]) == (line, hint)
+    assert read(skill(f"description: {mended[0]}", *mended[1:])).problems == ()
 
 
 @pytest.mark.parametrize(
