@@ -14,7 +14,7 @@ from skillsync.checking import markdown
 from skillsync.checking.mending import QUOTES, mended
 from skillsync.checking.offer import MARKDOWN, TEXT_LIMIT, WHEEL, few, is_looked_into, problem
 from skillsync.discovery import PYPI
-from skillsync.discovery.skill import value
+from skillsync.discovery.skill import foreign_tag, value
 from skillsync.errors import Code, Problem, Severity, typed
 from skillsync.hashing import SKILL_FILE, parents
 from skillsync.reviewing.marks import inside, leaves
@@ -308,7 +308,20 @@ def _fixed(offer: Offer, does: str) -> str:
 
 
 def _beyond_the_format(offer: Offer, shipped: Shipped, place: str, content: bytes) -> Iterator[Problem]:
-    """Yield what the Agent Skills format limits and discovery doesn't look at."""
+    """Yield what the Agent Skills format limits and discovery doesn't look at, and what other readers refuse."""
+    if found := foreign_tag(content):
+        tag, line, column = found
+        yield problem(
+            offer.package,
+            Code.INVALID_SKILL,
+            place,
+            f"has the tag `{tag}` in its frontmatter, which other readers refuse",
+            severity=Severity.WARNING,
+            hint="put the value in quotes, if that is its text, or take the tag out",
+            skill=shipped.found.name,
+            line=line,
+            column=column,
+        )
     length = len(value(content, "compatibility"))
     if length > _COMPATIBILITY:
         text = f"has a `compatibility` of {length} characters; the format allows {_COMPATIBILITY}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from skillsync.errors import Code, Problem, Severity
 from skillsync.schema import name_fault
 from skillsync.values import Value, replace
-from skillsync.yaml_nodes import Alias, Mapping, Node, Scalar, Sequence, YamlError, compose
+from skillsync.yaml_nodes import Alias, Mapping, Node, Scalar, Sequence, YamlError, compose, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +32,8 @@ _FIRST_LINE = 2  # of the block, in the file
 # agent would read another skill.
 _DISPUTED_BREAK = "\r(?!\n)|[\x85\u2028\u2029]"
 _QUOTES = "put the value in quotes"
+_YAML_TAG = "tag:yaml.org,2002:"
+_TAGS = {"", "!", "str", "int", "float", "bool", "null", "seq", "map", "set", "omap", "pairs", "binary", "timestamp"}
 # How a value begins; and what its quotes ask for.
 _STARTED = r"[ \t]*[A-Za-z][\w-]*:(?:[ \t]+(\S)|[ \t]*$)"
 _IN_QUOTES = {'"': '`\\"` for each `"`, and `\\\\` for each `\\`', "'": "`''` for each `'`"}
@@ -83,6 +85,21 @@ def value(content: bytes, key: str) -> str:
         return ""
     items = node.items if isinstance(node, Sequence) else [node]
     return ", ".join(item.text for item in items if isinstance(item, Scalar) and not item.is_null)
+
+
+def foreign_tag(content: bytes) -> tuple[str, int, int] | None:
+    """Return the first tag in the frontmatter that YAML itself doesn't define, with its value's line and column.
+
+    The text is taken all the same; readers that construct objects refuse the whole of it.
+    """
+    try:
+        root = compose(_block(content))
+    except (_FaultError, YamlError):
+        return None
+    for node in walk(root) if root else ():
+        if not isinstance(node, Alias) and node.tag.removeprefix(_YAML_TAG) not in _TAGS:
+            return node.tag, *_place(node)
+    return None
 
 
 def _block(content: bytes) -> str:

@@ -161,6 +161,25 @@ def test_what_lock_would_refuse_is_an_error_with_its_place(tmp_path: Path) -> No
     assert (said["kelp-forms"], said["kelp-long"], said["kelp-unsafe"]) == (True, True, False)
 
 
+@pytest.mark.parametrize(
+    ("front", "place"),
+    [
+        ("description: !fm Forms.", [("`!fm`", 3, 14)]),
+        ("description: Forms.\nmetadata:\n  x: [!!python/name:os.system y, !z {}]", [("python/name:os.system`", 5, 7)]),
+        ("description: !!str Forms.\nmetadata: !!map {a: ! b, c: !!int 1, d: &x e, f: *x}", []),
+    ],
+)
+def test_a_tag_that_other_readers_refuse_is_a_warning(
+    tmp_path: Path, front: str, place: list[tuple[str, int, int]]
+) -> None:
+    files = {"skills/kelp-forms/SKILL.md": f"---\nname: kelp-forms\n{front}\n---\n"}
+    problems = check(make(tmp_path / "kelp", {**GOOD, **files}), ".").json["problems"]
+    assert [(one["severity"], one["code"], one["line"], one["column"]) for one in problems] == [
+        ("warning", "invalid-skill", line, column) for _, line, column in place
+    ]
+    assert all(tag in one["message"] for one, (tag, *_) in zip(problems, place, strict=True))
+
+
 def test_a_place_that_is_a_link_is_an_error(tmp_path: Path) -> None:
     project = make(tmp_path / "kelp", {"kelp.gemspec": GEMSPEC, "other/kelp-forms/SKILL.md": skill("kelp-forms")})
     (project.root / "skills").symlink_to("other")
