@@ -7,6 +7,7 @@ tools: gems and npm packages are written elsewhere, and Python's backends, which
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from skillsync.checking import git
 from skillsync.checking.artifact import read_artifact, suffix
-from skillsync.checking.offer import GEM
+from skillsync.checking.offer import GEM, problem
 from skillsync.discovery import PYPI
 from skillsync.errors import Code, Problem, SkillsyncError
 
@@ -29,21 +30,40 @@ _LONGEST_LINE = 300
 # Never a source of what is built, and large.
 _LEFT_OUT = frozenset({git.NAME, ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox"})
 _PYTHON_TOOLS = (
-    ("uv", "build", "--quiet", "--out-dir"),
+    ("uv", "build", "--out-dir"),  # --quiet would hide what the backend says of its failure, too
     ("pyproject-build", "--outdir"),
     ("python3", "-m", "build", "--outdir"),
 )
 
 
+# Lines that say why a build has failed: of an exception, of setuptools and pip, of RubyGems for what a gemspec raises.
+_CAUSE = re.compile(r"(?:[\w.]*(?:Error|Exception)|error|ERROR): |Invalid gemspec in ")
+# Lines that say only that it has: the last words of uv, build, RubyGems and npm.
+_CLOSING = re.compile(
+    r"error: Failed to build |cause: (?:The build backend returned|Call to )|hint: "
+    r"|TIP |ERROR (?:Backend subprocess|Command )|subprocess\.CalledProcessError: "
+    r"|ERROR: +(?:Error loading gemspec|While executing gem)"
+    r"|npm (?:notice|warn)\b|npm error (?:code|errno|syscall|path|command|A complete log)\b"
+)
+
+
 class BuildError(Exception):
-    """A build has failed: `output` is the end of what it printed, and its last line is in the text."""
+    """A build has failed: `output` is the end of what it printed, and the line of it that says why is in the text."""
 
     def __init__(self, command: Sequence[str], reason: str, output: str) -> None:
         """Take the command, and what became of it."""
-        last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
-        said = f": {last[:_LONGEST_LINE]}" if last else ""
+        line = cause(output)
+        said = f": {line[:_LONGEST_LINE]}" if line else ""
         super().__init__(f"{' '.join(command[:2])} {reason}{said}")
         self.output = output
+
+
+def cause(output: str) -> str:
+    """Return the line of what a failed build printed that says why: an error's last one, else the last of all."""
+    lines = [line.strip() for line in output.splitlines()]
+    told = [line for line in lines if line and not _CLOSING.match(line)]
+    found = next((line for line in reversed(told) if _CAUSE.match(line)), told[-1] if told else "")
+    return found.removeprefix("cause: ").removeprefix("npm error ")
 
 
 def build(offer: Offer, into: str) -> list[str]:
@@ -58,11 +78,12 @@ def build(offer: Offer, into: str) -> list[str]:
         _need("gem", "Ruby")
         command = ("gem", "build", offer.about, "--output", f"{into}/{offer.package.name}.gem")
     elif ecosystem == PYPI:
+        _see_that_it_builds(offer)
         command = (*_python_tool(), into)
         root = _copy(root, f"{into}.source")
     else:
         _need("npm", "Node.js")
-        command = ("npm", "pack", "--silent", "--pack-destination", into)
+        command = ("npm", "pack", "--loglevel=error", "--pack-destination", into)
     output = _run(command, root)
     found = sorted(f"{into}/{name}" for name in os.listdir(into) if suffix(name))
     if not found:
@@ -76,6 +97,17 @@ def _named(gem: str) -> str:
     path = f"{os.path.dirname(gem)}/{package.name}-{package.version}{GEM}"
     os.rename(gem, path)
     return path
+
+
+def _see_that_it_builds(offer: Offer) -> None:
+    """Raise SkillsyncError for a setup.cfg alone: setuptools would take it, but no tool comes to ask it."""
+    if not any(os.path.lexists(f"{offer.package.root}/{name}") for name in ("pyproject.toml", "setup.py")):
+        text = "makes no package: what builds has no pyproject.toml to go by"
+        hint = (
+            'beside it, add a pyproject.toml with `[build-system]`, `requires = ["setuptools"]` and '
+            '`build-backend = "setuptools.build_meta"`'
+        )
+        raise SkillsyncError(problem(offer.package, Code.BUILD_FAILED, offer.about, text, hint=hint))
 
 
 def _need(tool: str, owner: str) -> None:

@@ -15,6 +15,7 @@ from artifacts import entry, gem, packed, tarball, wheel_files, write, zipped
 from projects import Project, skill
 from tools import need, need_network, need_python_tool
 
+from skillsync.checking.building import cause
 from skillsync.checking.packaging import mend
 from skillsync.checking.tree import read_tree
 
@@ -645,10 +646,111 @@ def test_a_build_that_fails_shows_what_it_printed(tmp_path: Path) -> None:
     project = Project(tmp_path / "all").write({**GEM, "kelp.gemspec": 'raise "not \x1b[31m today"\n'})
     result = check(project, ".", "--build")
     assert (result.code, found(result)) == (1, [("error", "build-failed", ".", "kelp.gemspec")])
-    assert "kelp.gemspec makes no package: gem build failed with exit code 1: ERROR: " in said(result)
+    assert "kelp.gemspec makes no package: gem build failed with exit code 1: Invalid gemspec in " in said(result)
     text = project.run("check", ".", "--build").out
     assert "not \\x1b[31m today" in text
     assert all(line.startswith(("  | ", "failed: ", "read ", "ok: ")) for line in text.splitlines())
+
+
+def _backend(text: str) -> Files:
+    """Return a Python project whose backend does this for a source distribution."""
+    return {**PYTHON, "backend.py": f"import sys\ndef build_sdist(directory, settings=None):\n    {text}\n"}
+
+
+def _scripted(script: str) -> Files:
+    package = f'{{"name": "kelp", "version": "1.2.0", "scripts": {{"prepare": "{script}"}}}}'
+    return {"package.json": package, f"{PLACE}/SKILL.md": skill("kelp-forms")}
+
+
+@pytest.mark.parametrize(
+    ("tool", "files", "why"),
+    [
+        (
+            "uv",
+            _backend("raise ValueError('no version\\nat all')"),
+            "uv build failed with exit code 2: ValueError: no version",
+        ),
+        ("uv", _backend("open('absent')"), "FileNotFoundError: [Errno 2] No such file or directory: 'absent'"),
+        ("uv", _backend("sys.exit('set KELP first')"), "uv build failed with exit code 2: set KELP first"),
+        ("uv", {**PYTHON, "backend.py": "def f(:\n"}, "SyntaxError: invalid syntax"),
+        ("uv", {**PYTHON, "backend.py": "import absent\n"}, "ModuleNotFoundError: No module named 'absent'"),
+        ("uv", {**PYTHON, "pyproject.toml": PYTHON["pyproject.toml"].replace('"1.0"', "1")}, "expected a string"),
+        (
+            "gem",
+            {**GEM, "kelp.gemspec": "require 'absent'\n"},
+            "Invalid gemspec in [kelp.gemspec]: cannot load such file",
+        ),
+        (
+            "gem",
+            {**GEM, "kelp.gemspec": "Gem::Specification.new do |s|\n"},
+            "[kelp.gemspec]: kelp.gemspec:1: syntax error",
+        ),
+        ("gem", {**GEM, "kelp.gemspec": GEMSPEC.replace("FILES", '["absent.rb"]')}, '1: ["absent.rb"] are not files'),
+        ("npm", _scripted("echo not today >&2; exit 3"), "npm pack failed with exit code 3: not today"),
+        ("npm", _scripted("node -e 'throw new TypeError(1 + 2)'"), "npm pack failed with exit code 1: TypeError: 3"),
+    ],
+)
+@pytest.mark.usefixtures("uv")
+def test_a_build_that_fails_is_said_to_fail_for_its_cause(tmp_path: Path, tool: str, files: Files, why: str) -> None:
+    need(tool)
+    result = check(Project(tmp_path / "all").write(files), ".", "--build")
+    assert (result.code, result.codes[-1]) == (1, "build-failed")
+    assert why in said(result)
+
+
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        ("\n", ""),
+        (
+            (
+                "OSError: Readme file does not exist: README.md\n\nTIP pass --env-dir to keep the build environment\n"
+                "ERROR Backend subprocess exited when trying to invoke build_sdist\n"
+            ),
+            "OSError: Readme file does not exist: README.md",
+        ),
+        (
+            (
+                "error: Multiple top-level packages discovered in a flat-layout: ['kelp', 'other'].\n\n"
+                'To find more information, look for "package discovery" on setuptools docs.\n'
+            ),
+            "error: Multiple top-level packages discovered in a flat-layout: ['kelp', 'other'].",
+        ),
+        (
+            (
+                "ERROR: No matching distribution found for absent\n"
+                "subprocess.CalledProcessError: Command '['pip']' returned non-zero exit status 1.\n\n"
+                "ERROR Command '['pip']' returned non-zero exit status 1.\n"
+            ),
+            "ERROR: No matching distribution found for absent",
+        ),
+        (
+            (
+                "error: Failed to build `/kelp`\n  cause: Failed to resolve requirements from `build-system.requires`\n"
+                "  cause: Because absent was not found, your requirements are unsatisfiable.\n"
+            ),
+            "Because absent was not found, your requirements are unsatisfiable.",
+        ),
+        ("npm error code EUSAGE\nnpm error Invalid version\nnpm error A complete log\nnpm notice\n", "Invalid version"),
+    ],
+)
+def test_the_cause_is_not_the_last_words_of_a_tool(output: str, why: str) -> None:
+    assert cause(output) == why
+
+
+@pytest.mark.usefixtures("uv")
+def test_a_setup_cfg_alone_is_told_what_it_lacks(tmp_path: Path) -> None:
+    need_network()
+    config = "[metadata]\nname = kelp\nversion = 1.0\n[options]\npackages = kelp\n"
+    files = {path: one for path, one in PYTHON.items() if path.startswith("kelp/")}
+    project = Project(tmp_path / "all").write({**files, "setup.cfg": config})
+    result = check(project, ".", "--build")
+    assert (result.code, result.codes) == (1, ["build-failed"])
+    assert "setup.cfg makes no package" in said(result)
+    added = result.json["problems"][0]["hint"].split("`")[1::2]
+    assert [line.partition(" ")[0] for line in added] == ["[build-system]", "requires", "build-backend"]
+    project.write({"pyproject.toml": "\n".join(added)})
+    assert set(check(project, ".", "--build").codes) == {"skill-not-packaged"}
 
 
 def test_a_build_that_makes_nothing_is_an_error(tmp_path: Path) -> None:
