@@ -156,8 +156,8 @@ def _bits(tree: Offer, where: str, skill: FoundSkill, mine: Snapshot, its: Snaps
             skill.path,
             f"has in {where} no executable bit on {few(lost)}",
             severity=Severity.NOTE,
-            hint="the build drops it, and skillsync sets it again; for other tools, say in SKILL.md how these are run, "
-            "as in `sh scripts/NAME`",
+            hint="the build drops it, and skillsync sets it again; "
+            "for other tools, say in SKILL.md which program runs these",
             skill=skill.name,
         )
 

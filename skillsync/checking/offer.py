@@ -6,6 +6,7 @@ Invariants: pure; a path is relative to the package's root; what is wrong names 
 from __future__ import annotations
 
 import posixpath
+import re
 from typing import TYPE_CHECKING
 
 from skillsync.discovery import PYPI
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from skillsync.checking.identity import Identity
     from skillsync.discovery.environment import Package
     from skillsync.discovery.provider import FoundSkill, Provider
-    from skillsync.snapshot import Snapshot
+    from skillsync.snapshot import Facts, Snapshot
 
 # Of a file that is looked into: nobody writes, and no agent reads, longer instructions.
 TEXT_LIMIT = 1024 * 1024
@@ -31,6 +32,7 @@ _PLACE_HINTS = {
 }
 _FEW = 5  # names in a message
 MARKDOWN = (".md", ".markdown", ".mdx")
+_TEMPLATES = (".erb", ".hbs", ".in", ".j2", ".jinja", ".jinja2", ".mustache", ".template", ".tmpl", ".tpl")
 _PYTHON = ("PACKAGE/.agents/skills/*/ and PACKAGE/skills/*/ of each import package, at the top or below src/",)
 
 
@@ -125,6 +127,16 @@ def few(names: Iterable[str]) -> str:
     found = sorted(names)
     more = [f"and {len(found) - _FEW} more"] if len(found) > _FEW else []
     return ", ".join([*found[:_FEW], *more])
+
+
+def names_program(start: bytes) -> bool:
+    """Whether a file's first line says which program runs it; `#![…]` is Rust's, and without a path none is found."""
+    return bool(re.match(rb"#![ \t]*/", start))
+
+
+def lacks_bit(path: str, facts: Facts, start: bytes) -> bool:
+    """Whether a file is a script that can't be run; a template of one isn't run as it is."""
+    return names_program(start) and not facts.executable and not path.endswith(_TEMPLATES)
 
 
 def is_looked_into(path: str, start: bytes) -> bool:

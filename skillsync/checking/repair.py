@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillsync.checking.mending import mended
-from skillsync.checking.offer import TEXT_LIMIT, is_looked_into, joined, problem
+from skillsync.checking.offer import TEXT_LIMIT, is_looked_into, joined, lacks_bit, problem
 from skillsync.errors import Code, UnreadableError
 from skillsync.filesystem import make_executable_below, replace_below
 from skillsync.values import Value
@@ -73,7 +73,7 @@ def _repaired(offer: Offer, shipped: Shipped, path: str) -> Iterator[Repaired]:
         found = None
     assert shipped.snapshot is not None  # noqa: S101  # it has files
     facts = shipped.snapshot.facts[path]
-    is_now_executable = facts.script and not facts.executable
+    is_now_executable = lacks_bit(path, facts, content)
     if is_now_executable:
         make_executable_below(package.root, place)
     what = (*(found.what if found else ()), *(("executable bit",) if is_now_executable else ()))

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from skillsync import hidden
 from skillsync.checking import markdown
 from skillsync.checking.mending import QUOTES, mended
-from skillsync.checking.offer import MARKDOWN, TEXT_LIMIT, WHEEL, few, is_looked_into, problem
+from skillsync.checking.offer import MARKDOWN, TEXT_LIMIT, WHEEL, few, is_looked_into, lacks_bit, names_program, problem
 from skillsync.discovery import PYPI
 from skillsync.discovery.skill import foreign_tag, value
 from skillsync.errors import Code, Problem, Severity, typed
 from skillsync.hashing import SKILL_FILE, parents
 from skillsync.reviewing.marks import inside, leaves
-from skillsync.snapshot import shipped_faults
+from skillsync.snapshot import is_ignored, shipped_faults
 from skillsync.values import replace
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _COMPATIBILITY = 500
 _LINES = 500
 # What runs a script by its name's ending needs no `#!`; such a file in `scripts/` may be meant to be imported.
 _SCRIPTS = (".bash", ".js", ".mjs", ".pl", ".py", ".rb", ".sh", ".ts", ".zsh")
+_IMPORT = r"(?m)^.*\b(?:import|from|require|source)\b.*$"
 # Of a package's Markdown that is looked at for links.
 _MOST_TEXT = 4 * 1024 * 1024
 # Of targets that stand for others; and words that stand for none but themselves.
@@ -45,6 +46,8 @@ _NAMES = {
 }
 # What runs by itself without `#!`: ELF, Mach-O, Windows.
 _BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
+# Parts of a skill's path that name no package.
+_PLACES = {".agents", "skills", "src", "lib", "python"}
 _NO_SKILLS = {
     "gem": "put each skill in a directory of its own: skills/NAME/SKILL.md",
     "pypi": "put each skill in the import package: PACKAGE/.agents/skills/NAME/SKILL.md",
@@ -110,7 +113,9 @@ def _of_skill(offer: Offer, shipped: Shipped, unread: Mapping[str, str]) -> Iter
     skill = shipped.found
     yield from (_with_mend(offer, shipped, offer.retold(one)) for one in skill.problems)
     is_known = offer.identity.is_stated or offer.package.ecosystem == "gem"  # a gemspec is called like its gem
-    if skill.is_valid and is_known and not is_distinct(skill.name, offer.package.name):
+    # An import package's name is as good.
+    named = {offer.package.name, *({*skill.path.split("/")[:-1]} - _PLACES)}
+    if skill.is_valid and is_known and not any(is_distinct(skill.name, one) for one in named):
         yield problem(
             offer.package,
             Code.NAME_COLLISION,
@@ -170,23 +175,26 @@ def _of_tree(offer: Offer, shipped: Shipped, snapshot: Snapshot) -> Iterator[Pro
         yield problem(offer.package, Code.UNSAFE_SKILL, path, reason, severity=severity, hint=hint, skill=skill.name)
     yield from _nested(offer, skill, snapshot)
     yield from _hidden(offer, skill, snapshot)
+    yield from _not_runnable(offer, shipped, snapshot)
+
+
+def _not_runnable(offer: Offer, shipped: Shipped, snapshot: Snapshot) -> Iterator[Problem]:
+    """Yield the files that look like scripts and may not run."""
+    skill, unexplained = shipped.found, _unexplained(shipped, snapshot)
     for path, facts in sorted(snapshot.facts.items()):
-        if text := _not_runnable(path, script=facts.script, executable=facts.executable, start=shipped.texts.get(path)):
-            severity = Severity.WARNING if facts.script or facts.executable else Severity.NOTE
+        start, severity = shipped.texts.get(path, b""), Severity.WARNING
+        if lacks_bit(path, facts, start):
+            text, hint = "begins with `#!`, and its executable bit is not set", _fixed(offer, "sets it")
+        elif facts.executable and not names_program(start) and not start.startswith(_BINARIES):
+            text = f"is executable, and does not begin with `#!`{' and the path of a program' if facts.script else ''}"
+            hint = "run `chmod -x` on it; or, if it is to be run, begin it with `#!`, and the program that runs it"
+        elif path in unexplained:
+            severity, text = Severity.NOTE, "has neither `#!` nor an executable bit"
             hint = "begin it with `#!`, and the program that runs it; or say in SKILL.md how it is run"
-            if facts.script:
-                hint = _fixed(offer, "sets it")
-            elif facts.executable:
-                hint = "run `chmod -x` on it; or, if it is to be run, begin it with `#!`, and the program that runs it"
-            yield problem(
-                offer.package,
-                Code.NOT_EXECUTABLE,
-                f"{skill.path}/{path}",
-                text,
-                severity=severity,
-                hint=hint,
-                skill=skill.name,
-            )
+        else:
+            continue
+        place = f"{skill.path}/{path}"
+        yield problem(offer.package, Code.NOT_EXECUTABLE, place, text, severity=severity, hint=hint, skill=skill.name)
 
 
 def _nested(offer: Offer, skill: FoundSkill, snapshot: Snapshot) -> Iterator[Problem]:
@@ -221,17 +229,24 @@ def _hidden(offer: Offer, skill: FoundSkill, snapshot: Snapshot) -> Iterator[Pro
         )
 
 
-def _not_runnable(path: str, *, script: bool, executable: bool, start: bytes | None) -> str | None:
-    """Return why a file that looks like a script may not run."""
-    if script:
-        return None if executable else "begins with `#!`, and its executable bit is not set"
-    if executable:
-        is_binary = start is not None and start.startswith(_BINARIES)
-        return None if is_binary else "is executable, and does not begin with `#!`"
-    directory, _, name = path.rpartition("/")
-    if directory == "scripts" and name.endswith(_SCRIPTS) and not name.startswith("_"):
-        return "has neither `#!` nor an executable bit"
-    return None
+def _unexplained(shipped: Shipped, snapshot: Snapshot) -> set[str]:
+    """Return the files in `scripts/` that neither say what runs them, nor the skill's texts: scripts import some."""
+    names = {
+        path.removeprefix("scripts/"): path
+        for path, facts in snapshot.facts.items()
+        if re.fullmatch(r"scripts/[^/_][^/]*", path)
+        and path.endswith(_SCRIPTS)
+        and not (facts.script or facts.executable)
+    }
+    known: set[str] = set()
+    for path, content in shipped.texts.items() if names else ():
+        text = content.decode(errors="replace")
+        if path.lower().endswith(MARKDOWN):
+            known |= {word for one in re.finditer(r"[\w.-]+", text) if (word := one[0].strip(".")) in names}
+        else:
+            imported = {word for line in re.findall(_IMPORT, text) for word in re.findall(r"[\w-]+", line)}
+            known |= {name for name in names if name.rpartition(".")[0] in imported}
+    return {path for name, path in names.items() if name not in known}
 
 
 def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Iterator[Problem]:
@@ -240,7 +255,7 @@ def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Itera
     if path == SKILL_FILE:
         yield from _beyond_the_format(offer, shipped, place, content)
     if b"\r\n" in content and b"\0" not in content:
-        runs = content.startswith(b"#!")
+        runs = names_program(content)
         text = "has CRLF line ends" + (": the system looks for a program with a CR in its name" if runs else "")
         severity = Severity.WARNING if runs else Severity.NOTE
         hint = _fixed(offer, "makes them LF")
@@ -352,9 +367,8 @@ def _doubled(offer: Offer) -> Iterator[Problem]:
 def _hollow(offer: Offer) -> Iterator[Problem]:
     """Yield the directories beside skills that are none; where there are skills further down, it is said of those."""
     for ignored in offer.provider.ignored:
-        if ignored.reason == f"has no {SKILL_FILE}" and not any(
-            _is_below(one, ignored.path) for one in offer.elsewhere
-        ):
+        is_hollow = ignored.reason == f"has no {SKILL_FILE}" and not is_ignored(f"{ignored.path}/")
+        if is_hollow and not any(_is_below(one, ignored.path) for one in offer.elsewhere):
             hint = f"add {SKILL_FILE}, or move it elsewhere"
             text = f"{ignored.reason}, so it is no skill"
             yield problem(offer.package, Code.NO_SKILL_FILE, ignored.path, text, severity=Severity.NOTE, hint=hint)

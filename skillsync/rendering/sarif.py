@@ -21,7 +21,8 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 def render(report: Report, prefix: str) -> str:
     """Return a report as the text of a SARIF file."""
     found = list(findings(report, prefix))
-    meanings = {kind.value: meaning for kind, meaning in MEANINGS.items()}
+    # A kind of drift and one of a package's problems may have one name.
+    meanings = {kind.value: meaning for kind, meaning in MEANINGS.items()} if report.verification else {}
     kinds = sorted({finding.kind for finding in found})
     rules = [
         {"id": kind, "shortDescription": {"text": meanings.get(kind, kind.replace("-", " ").capitalize())}}

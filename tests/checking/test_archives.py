@@ -174,13 +174,13 @@ def test_a_place_that_is_no_directory_is_an_error(
 
 @pytest.mark.parametrize(("mode", "is_executable"), [(0o755, True), (0o744, True), (0o655, False), (0o601, False)])
 def test_what_its_owner_may_run_is_executable(tmp_path: Path, mode: int, is_executable: bool) -> None:  # noqa: FBT001
-    script = (entry("skills/kelp-forms/x", mode=mode, size=3), b"#!x")
+    script = (entry("skills/kelp-forms/x", mode=mode, size=4), b"#!/x")
     result = check(tmp_path, "kelp.gem", gem(packed(GOOD, script)))
     assert ("not-executable" in result.codes) == (not is_executable)
     (tmp_path / "kelp.gem").unlink()
     info = zipfile.ZipInfo("kelp/.agents/skills/kelp-forms/x")
     info.external_attr = mode << 16
-    result = check(tmp_path, "kelp.whl", zipped(wheel_files(PYTHON), (info, b"#!x")))
+    result = check(tmp_path, "kelp.whl", zipped(wheel_files(PYTHON), (info, b"#!/x")))
     assert ("not-executable" in result.codes) == (not is_executable)
 
 

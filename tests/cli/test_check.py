@@ -212,6 +212,63 @@ def test_scripts_that_may_not_run_are_warnings(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "mode", "fixed", "expected"),
+    [
+        ("run", "#! /bin/sh\n", 0o644, 0o755, [("warning", "begins with `#!`, and its executable bit is not set")]),
+        ("main.rs", "#![allow(dead_code)]\r\n", 0o644, 0o644, [("note", "has CRLF line ends")]),
+        ("run", "#!python\n", 0o644, 0o644, []),
+        (
+            "main.rs",
+            "#![allow(dead_code)]\n",
+            0o755,
+            0o755,
+            [("warning", "is executable, and does not begin with `#!` and the path of a program")],
+        ),
+        ("run.sh.j2", "#!/bin/sh\n", 0o644, 0o644, []),
+        ("run.sh.j2", "#!/bin/sh\n", 0o755, 0o755, []),
+    ],
+)
+def test_a_script_is_what_the_system_can_run(  # noqa: PLR0913, PLR0917  # a row of the table
+    tmp_path: Path, name: str, text: str, mode: int, fixed: int, expected: list[tuple[str, str]]
+) -> None:
+    path = f"skills/kelp-forms/scripts/{name}"
+    project = make(tmp_path / "kelp", {**GOOD, path: text.encode()})
+    (project.root / path).chmod(mode)
+    problems = check(project, ".").json["problems"]
+    assert [(one["severity"], one["message"]) for one in problems] == [
+        (severity, f"{path} {message}") for severity, message in expected
+    ]
+    project.run("check", ".", "--fix")
+    assert (project.root / path).stat().st_mode & 0o777 == fixed
+
+
+@pytest.mark.parametrize(
+    ("files", "is_noted"),
+    [
+        ({"SKILL.md": "Run it.\n"}, True),
+        ({"SKILL.md": "Run `python3 scripts/mod.py`.\n"}, False),
+        ({"references/a.md": "See scripts/mod.py.\n"}, False),
+        ({"references/a.txt": "See scripts/mod.py.\n"}, True),
+        ({"scripts/run": "#!/usr/bin/env python3\nimport os, mod\n"}, False),
+        ({"scripts/run": "#!/usr/bin/env python3\nfrom .mod import x\n"}, False),
+        ({"scripts/run": "#!/usr/bin/env node\nconst x = require('./mod')\n"}, False),
+        ({"scripts/run": "#!/usr/bin/env python3\nimport model\nmod = 1\n"}, True),
+    ],
+)
+def test_what_a_text_says_how_to_run_or_a_script_imports_is_no_note(
+    tmp_path: Path,
+    files: dict[str, str],
+    is_noted: bool,  # noqa: FBT001
+) -> None:
+    place = "skills/kelp-forms"
+    texts = {**files, "SKILL.md": skill("kelp-forms", files.get("SKILL.md", "")), "scripts/mod.py": "x = 1\n"}
+    project = make(tmp_path / "kelp", {**GOOD, **{f"{place}/{name}": text for name, text in texts.items()}})
+    if "scripts/run" in files:
+        (project.root / place / "scripts/run").chmod(0o755)
+    assert found(check(project, ".")) == [("note", "not-executable", f"{place}/scripts/mod.py")] * is_noted
+
+
 def test_what_is_executable_and_no_script_is_not_made_one(tmp_path: Path) -> None:
     project = make(tmp_path / "kelp", GOOD)
     (project.root / "skills/kelp-forms/SKILL.md").chmod(0o755)
@@ -408,6 +465,17 @@ def test_a_name_without_the_packages_is_a_note(tmp_path: Path, package: str, nam
     result = check(make(tmp_path / "tree", files), ".")
     expected = [] if is_distinct else [("note", "name-collision", f"skills/{name}/SKILL.md")]
     assert (result.code, found(result)) == (0, expected)
+
+
+@pytest.mark.parametrize(("name", "is_distinct"), [("bs4-parse", True), ("soup-parse", False), ("src-parse", False)])
+def test_the_name_of_an_import_package_is_the_packages(tmp_path: Path, name: str, is_distinct: bool) -> None:  # noqa: FBT001
+    files = {
+        "pyproject.toml": PYPROJECT.replace("kelp", "beautifulsoup4"),
+        "src/bs4/__init__.py": "",
+        f"src/bs4/.agents/skills/{name}/SKILL.md": skill(name),
+        "src/bs4/.agents/skills/__pycache__/x.pyc": "",
+    }
+    assert check(make(tmp_path / "tree", files), ".").codes == ([] if is_distinct else ["name-collision"])
 
 
 def test_a_hint_shows_a_name_that_can_be_one(tmp_path: Path) -> None:
@@ -610,6 +678,8 @@ def test_findings_are_where_the_files_are_in_the_repository(tmp_path: Path) -> N
     results = project.run("check", ".", "--format", "sarif").json["runs"][0]
     assert results["invocations"] == [{"executionSuccessful": True}]
     assert [one["level"] for one in results["results"]] == ["note", "error", "warning"]
+    rules = {one["id"]: one["shortDescription"]["text"] for one in results["tool"]["driver"]["rules"]}
+    assert rules["not-executable"] == "Not executable"  # no drift: nothing has lost a bit
 
 
 def test_each_skill_is_a_test(tmp_path: Path) -> None:
