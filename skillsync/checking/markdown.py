@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LIMIT = 128 * 1024
 # Every link has one of these; the parser takes many times as long to find none, and to be loaded.
 _SIGN = r"(?i)\]\(|\]:|\b(?:href|src)\b"
-_FRONTMATTER = re.compile(r"\ufeff?---[ \t]*\n(?:.*\n)*?---[ \t]*$", re.MULTILINE)
+_FRONTMATTER = re.compile(r"\A\ufeff?---[ \t]*\n(?:.*\n)*?---[ \t]*$", re.MULTILINE)
 _TAG = re.compile(r"<[a-z][^<>]*>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""\b(?:href|src)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 # Of the kinds of token that lead anywhere: the attribute with the target.

@@ -372,6 +372,7 @@ def test_a_link_to_a_file_that_is_not_there_is_a_warning(tmp_path: Path, text: s
         ("[a](../ref/ref/b.md)", ["link-broken"]),
         ("[a](../../b.md)", ["link-out"]),
         ("---\ntitle: '[a](x.sh)'\n---\n[a](b.md)", []),
+        ("text\n\n---\n\n[a](x.sh)\n\n---\n", ["link-broken"]),
     ],
 )
 def test_a_link_is_read_from_its_file_and_from_the_skill_s_directory(
