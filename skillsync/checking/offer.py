@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from skillsync.discovery import PYPI
-from skillsync.errors import Code, Problem, Severity
+from skillsync.errors import Code, Problem, Severity, typed
 from skillsync.hashing import SKILL_FILE
 from skillsync.values import Value, replace
 
@@ -115,6 +115,13 @@ def problem(  # noqa: PLR0913  # all that makes one problem differ from another
         source=package.source,
         root=package.root,
     )
+
+
+def fixed(offer: Offer, does: str) -> str:
+    """Say how it is mended: in the tree, from which an artifact is built again."""
+    if offer.is_artifact:
+        return f"`skillsync check --fix` of the source tree {does}; then build it again"
+    return f"{typed('check', '--fix', offer.package.source)} {does}"
 
 
 def joined(source: str, path: str) -> str:

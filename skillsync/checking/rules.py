@@ -6,24 +6,21 @@ may well be meant a note; the rules for one skill are discovery's and the tree w
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from skillsync import hidden
-from skillsync.checking import markdown
+from skillsync.checking import links, scripts
 from skillsync.checking.mending import QUOTES, mended
-from skillsync.checking.offer import MARKDOWN, TEXT_LIMIT, WHEEL, few, is_looked_into, lacks_bit, names_program, problem
+from skillsync.checking.offer import TEXT_LIMIT, WHEEL, few, fixed, is_looked_into, names_program, problem
 from skillsync.discovery import PYPI
 from skillsync.discovery.skill import foreign_tag, value
-from skillsync.errors import Code, Problem, Severity, typed
-from skillsync.hashing import SKILL_FILE, parents
-from skillsync.reviewing.marks import inside, leaves
+from skillsync.errors import Code, Problem, Severity
+from skillsync.hashing import SKILL_FILE
 from skillsync.snapshot import is_ignored, shipped_faults
 from skillsync.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Iterator
 
     from skillsync.checking.offer import Offer, Shipped
     from skillsync.discovery.provider import FoundSkill
@@ -32,20 +29,6 @@ if TYPE_CHECKING:
 # The Agent Skills format's; those of name and description are discovery's.
 _COMPATIBILITY = 500
 _LINES = 500
-# What runs a script by its name's ending needs no `#!`; such a file in `scripts/` may be meant to be imported.
-_SCRIPTS = (".bash", ".js", ".mjs", ".pl", ".py", ".rb", ".sh", ".ts", ".zsh")
-_IMPORT = r"(?m)^.*\b(?:import|from|require|source)\b.*$"
-# Of a package's Markdown that is looked at for links.
-_MOST_TEXT = 4 * 1024 * 1024
-# Of targets that stand for others; and words that stand for none but themselves.
-_EXAMPLE = re.compile(r"[{}<>$*…`|]|\.\.\.")
-_WORD = re.compile(r"[^./#?]+")
-_NAMES = {
-    *("AUTHORS", "CHANGELOG", "CONTRIBUTING", "COPYING", "LICENCE", "LICENSE", "NOTICE", "README"),
-    *("Dockerfile", "Gemfile", "Makefile", "Rakefile"),
-}
-# What runs by itself without `#!`: ELF, Mach-O, Windows.
-_BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
 # Parts of a skill's path that name no package.
 _PLACES = {".agents", "skills", "src", "lib", "python"}
 _NO_SKILLS = {
@@ -62,9 +45,9 @@ def problems(offer: Offer) -> list[Problem]:
     found = [*offer.problems, *(offer.retold(one).as_error() for one in offer.provider.problems)]
     if not offer.skills and not offer.is_beside:
         found.append(_no_skills(offer))
-    unread = _too_much(offer)
     for shipped in offer.skills:
-        found += _of_skill(offer, shipped, unread)
+        found += _of_skill(offer, shipped)
+    found += links.problems(offer)
     found += _doubled(offer)
     found += _hollow(offer)
     found += _elsewhere(offer)
@@ -90,26 +73,7 @@ def _no_skills(offer: Offer) -> Problem:
     )
 
 
-def _too_much(offer: Offer) -> Mapping[str, str]:
-    """Return the texts in which nobody looks for links, by their places, and why: some are made to take long."""
-    found: dict[str, str] = {}
-    taken = 0
-    for shipped in offer.skills:
-        for path, content in shipped.texts.items():
-            if not path.lower().endswith(MARKDOWN) or not markdown.may_link(content.decode(errors="replace")):
-                continue
-            place = f"{shipped.found.path}/{path}"
-            if len(content) > markdown.LIMIT:
-                found[place] = f"it has more than {markdown.LIMIT >> 10} KiB"
-            elif taken + len(content) > _MOST_TEXT:
-                found[place] = f"the package has more than {_MOST_TEXT >> 20} MiB of Markdown"
-            else:
-                taken += len(content)
-    return found
-
-
-def _of_skill(offer: Offer, shipped: Shipped, unread: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield what is wrong with a skill; `unread` are texts that are not looked at for links, and why."""
+def _of_skill(offer: Offer, shipped: Shipped) -> Iterator[Problem]:
     skill = shipped.found
     yield from (_with_mend(offer, shipped, offer.retold(one)) for one in skill.problems)
     is_known = offer.identity.is_stated or offer.package.ecosystem == "gem"  # a gemspec is called like its gem
@@ -128,14 +92,9 @@ def _of_skill(offer: Offer, shipped: Shipped, unread: Mapping[str, str]) -> Iter
         )
     if shipped.snapshot is not None:
         yield from _of_tree(offer, shipped, shipped.snapshot)
-    there = _there(shipped.snapshot) if shipped.snapshot else set()
     for path, content in shipped.texts.items():
         if is_looked_into(path, content):
             yield from _of_text(offer, shipped, path, content)
-            if reason := unread.get(f"{skill.path}/{path}"):
-                yield _unlooked(offer, shipped, path, reason)
-            elif path.lower().endswith(MARKDOWN):
-                yield from _of_links(offer, shipped, path, content.decode(errors="replace"), there)
 
 
 def _with_mend(offer: Offer, shipped: Shipped, found: Problem) -> Problem:
@@ -144,7 +103,7 @@ def _with_mend(offer: Offer, shipped: Shipped, found: Problem) -> Problem:
         return replace(found, hint="shorten it")
     new = mended(shipped.found.name, SKILL_FILE, shipped.texts.get(SKILL_FILE, b""))
     does_it = new is not None and QUOTES in new.what
-    return replace(found, hint=f"{found.hint}; {_fixed(offer, 'does it')}") if does_it else found
+    return replace(found, hint=f"{found.hint}; {fixed(offer, 'does it')}") if does_it else found
 
 
 def is_distinct(skill: str, package: str) -> bool:
@@ -175,26 +134,7 @@ def _of_tree(offer: Offer, shipped: Shipped, snapshot: Snapshot) -> Iterator[Pro
         yield problem(offer.package, Code.UNSAFE_SKILL, path, reason, severity=severity, hint=hint, skill=skill.name)
     yield from _nested(offer, skill, snapshot)
     yield from _hidden(offer, skill, snapshot)
-    yield from _not_runnable(offer, shipped, snapshot)
-
-
-def _not_runnable(offer: Offer, shipped: Shipped, snapshot: Snapshot) -> Iterator[Problem]:
-    """Yield the files that look like scripts and may not run."""
-    skill, unexplained = shipped.found, _unexplained(shipped, snapshot)
-    for path, facts in sorted(snapshot.facts.items()):
-        start, severity = shipped.texts.get(path, b""), Severity.WARNING
-        if lacks_bit(path, facts, start):
-            text, hint = "begins with `#!`, and its executable bit is not set", _fixed(offer, "sets it")
-        elif facts.executable and not names_program(start) and not start.startswith(_BINARIES):
-            text = f"is executable, and does not begin with `#!`{' and the path of a program' if facts.script else ''}"
-            hint = "run `chmod -x` on it; or, if it is to be run, begin it with `#!`, and the program that runs it"
-        elif path in unexplained:
-            severity, text = Severity.NOTE, "has neither `#!` nor an executable bit"
-            hint = "begin it with `#!`, and the program that runs it; or say in SKILL.md how it is run"
-        else:
-            continue
-        place = f"{skill.path}/{path}"
-        yield problem(offer.package, Code.NOT_EXECUTABLE, place, text, severity=severity, hint=hint, skill=skill.name)
+    yield from scripts.problems(offer, shipped, snapshot)
 
 
 def _nested(offer: Offer, skill: FoundSkill, snapshot: Snapshot) -> Iterator[Problem]:
@@ -229,26 +169,6 @@ def _hidden(offer: Offer, skill: FoundSkill, snapshot: Snapshot) -> Iterator[Pro
         )
 
 
-def _unexplained(shipped: Shipped, snapshot: Snapshot) -> set[str]:
-    """Return the files in `scripts/` that neither say what runs them, nor the skill's texts: scripts import some."""
-    names = {
-        path.removeprefix("scripts/"): path
-        for path, facts in snapshot.facts.items()
-        if re.fullmatch(r"scripts/[^/_][^/]*", path)
-        and path.endswith(_SCRIPTS)
-        and not (facts.script or facts.executable)
-    }
-    known: set[str] = set()
-    for path, content in shipped.texts.items() if names else ():
-        text = content.decode(errors="replace")
-        if path.lower().endswith(MARKDOWN):
-            known |= {word for one in re.finditer(r"[\w.-]+", text) if (word := one[0].strip(".")) in names}
-        else:
-            imported = {word for line in re.findall(_IMPORT, text) for word in re.findall(r"[\w-]+", line)}
-            known |= {name for name in names if name.rpartition(".")[0] in imported}
-    return {path for name, path in names.items() if name not in known}
-
-
 def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Iterator[Problem]:
     """Yield what is wrong in a text."""
     skill, place = shipped.found, f"{shipped.found.path}/{path}"
@@ -258,13 +178,13 @@ def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Itera
         runs = names_program(content)
         text = "has CRLF line ends" + (": the system looks for a program with a CR in its name" if runs else "")
         severity = Severity.WARNING if runs else Severity.NOTE
-        hint = _fixed(offer, "makes them LF")
+        hint = fixed(offer, "makes them LF")
         yield problem(
             offer.package, Code.LINE_ENDS, place, text, severity=severity, hint=hint, skill=skill.name, line=1
         )
     if content and not content.endswith(b"\n") and len(content) < TEXT_LIMIT:
         line = content.count(b"\n") + 1
-        hint = _fixed(offer, "adds it")
+        hint = fixed(offer, "adds it")
         yield problem(
             offer.package,
             Code.FINAL_NEWLINE,
@@ -275,51 +195,6 @@ def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Itera
             skill=skill.name,
             line=line,
         )
-
-
-def _there(snapshot: Snapshot) -> set[str]:
-    """Return the paths that a link may lead to; a directory with and without a slash at its end."""
-    directories = {".", *(above for path in snapshot.tree for above in parents(path))}
-    return {*snapshot.tree, *directories, *(f"{path}/" for path in directories)}
-
-
-def _unlooked(offer: Offer, shipped: Shipped, path: str, reason: str) -> Problem:
-    skill = shipped.found
-    text = f"is not looked at for links: {reason}"
-    severity, place, hint = Severity.NOTE, f"{skill.path}/{path}", "look at them yourself"
-    return problem(offer.package, Code.LINK_BROKEN, place, text, severity=severity, hint=hint, skill=skill.name)
-
-
-def _of_links(offer: Offer, shipped: Shipped, path: str, text: str, there: AbstractSet[str]) -> Iterator[Problem]:
-    """Yield the links to what a consumer has not got; `there` is what the skill has, as `_there` returns it."""
-    skill, place, severity = shipped.found, f"{shipped.found.path}/{path}", Severity.WARNING
-    for line, target in markdown.links(text):
-        if leaves(path, target):
-            code, what = Code.LINK_OUT, "is outside of the skill"
-            hint = "put what it leads to into the skill, or link to a URL: a consumer has that directory alone"
-        elif _is_broken(path, target, there):
-            code, what, hint = Code.LINK_BROKEN, "is not there", "add it, or correct the link"
-        else:
-            continue
-        message = f"links to `{target}`, which {what}"
-        yield problem(offer.package, code, place, message, severity=severity, hint=hint, skill=skill.name, line=line)
-
-
-def _is_broken(path: str, target: str, there: AbstractSet[str]) -> bool:
-    """Whether a link in a file leads to nothing, from the file and from the skill's directory: agents read both."""
-    plain = re.split("[#?]", target, maxsplit=1)[0]
-    if _EXAMPLE.search(target) or (_WORD.fullmatch(plain) and plain not in _NAMES):
-        return False
-    end = "/" if plain.endswith("/") else ""
-    places = {inside(path, target), inside(SKILL_FILE, target)} - {None}
-    return bool(places) and not any(f"{place}{end}" in there for place in places)
-
-
-def _fixed(offer: Offer, does: str) -> str:
-    """Say how it is mended: in the tree, from which an artifact is built again."""
-    if offer.is_artifact:
-        return f"`skillsync check --fix` of the source tree {does}; then build it again"
-    return f"{typed('check', '--fix', offer.package.source)} {does}"
 
 
 def _beyond_the_format(offer: Offer, shipped: Shipped, place: str, content: bytes) -> Iterator[Problem]:

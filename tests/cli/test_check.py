@@ -294,12 +294,12 @@ def test_texts_are_looked_into(tmp_path: Path) -> None:
     assert [(*row, one.get("line")) for row, one in zip(found(result), result.json["problems"], strict=True)] == [
         ("warning", "format-limit", f"{place}/SKILL.md", None),
         ("note", "format-limit", f"{place}/SKILL.md", None),
-        ("warning", "link-out", f"{place}/SKILL.md", 7),
-        ("warning", "link-broken", f"{place}/SKILL.md", 8),
         ("note", "line-ends", f"{place}/ref/a.md", 1),
         ("note", "final-newline", f"{place}/ref/a.md", 2),
-        ("warning", "link-out", f"{place}/ref/a.md", 1),
         ("warning", "line-ends", f"{place}/run", 1),
+        ("warning", "link-out", f"{place}/SKILL.md", 7),
+        ("warning", "link-broken", f"{place}/SKILL.md", 8),
+        ("warning", "link-out", f"{place}/ref/a.md", 1),
     ]
 
 
