@@ -26,15 +26,31 @@ _LEAVE_LINKS_OUT = ("flit", "hatchling", "pdm", "poetry", "uv_build")
 _GEM_NAME = r"""\.name\s*=\s*["']([^"'\n]+)["']"""
 _GEM_VERSION = r"""\.version\s*=\s*["']([^"'\n]+)["']"""
 _GLOB = frozenset("*?[{")
+_GEM_BLOCK = r"Gem::Specification\.new[^|\n]{0,200}\|[ \t]{0,9}([a-z_]\w{0,99})[ \t]{0,9}\|"
 _SETUP_NAME = r"""\bname\s*=\s*["']([^"'\n]+)["']"""
+_SETUP_DIRECTORIES = r"\bpackage_dir\s*=\s*\{([^{}]*)\}"
+_SETUP_PAIR = r"""["']([\w.]*)["']\s*:\s*["']([^"'\n]+)["']"""
+
+
+class Settings(Value):
+    """What a Python project's files say to its build: pyproject.toml, setup.cfg by sections, setup.py as it stands."""
+
+    project: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    script: str | None = None
+
+    def table(self, *keys: str) -> Mapping[str, Any]:
+        """Return a table of pyproject.toml, an empty one where there is none."""
+        return _table(self.project, *keys)
 
 
 class Identity(Value):
     """A package's name and version, "" for what isn't known; `is_stated` tells whether its files say the name.
 
     Of a Python distribution, `roots` are where a tree has its import packages, `backend` is what builds them, and
-    `moved` are the directories and files that a wheel has elsewhere, each with its place there. `files` are what a
-    package.json says is packed, None where it does not. `is_published` is False for one that is private.
+    `moved` are the directories and files that a wheel has elsewhere, each with its place there, and `settings` are what
+    its build goes by. `files` are what a package.json says is packed, None where it does not; `is_published` is False
+    for one that is private. `variable` is what a gemspec calls itself in its block.
     """
 
     name: str
@@ -43,8 +59,10 @@ class Identity(Value):
     roots: frozenset[str] = frozenset(("", "src"))
     backend: str = ""
     moved: Mapping[str, str] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
     files: tuple[str, ...] | None = None
     is_published: bool = True
+    variable: str = "spec"
 
     @property
     def follows_links(self) -> bool:
@@ -75,7 +93,9 @@ def gem(file: str, content: bytes) -> Identity:
         version = rubygems.normal_version(found[1]) if found else ""
     except ValueError:
         version = ""
-    return Identity(name=stated or stem, version=version, is_stated=stated is not None)
+    block = re.search(_GEM_BLOCK, text)
+    variable = block[1] if block else "spec"
+    return Identity(name=stated or stem, version=version, is_stated=stated is not None, variable=variable)
 
 
 def npm(content: bytes) -> Identity | None:
@@ -101,19 +121,22 @@ def python(files: Mapping[str, bytes], directory: str) -> Identity | None:
     project = _table(data, "project") or _table(data, "tool", "poetry")
     config = _setup_cfg(files.get("setup.cfg", b""))
     setup = config.get("metadata", {})
-    script = re.search(_SETUP_NAME, files.get("setup.py", b"").decode(errors="replace"))
-    if not (project or "build-system" in data or setup or "setup.py" in files):
+    script = files["setup.py"].decode(errors="replace") if "setup.py" in files else None
+    if not (project or "build-system" in data or setup or script is not None):
         return None
-    names = (project.get("name"), setup.get("name"), script and script[1])
+    called = re.search(_SETUP_NAME, script or "")
+    names = (project.get("name"), setup.get("name"), called and called[1])
     stated = next((one for one in names if isinstance(one, str) and _is_name(one)), None)
     backend = _table(data, "build-system").get("build-backend", "setuptools")  # PEP 517's default
+    directories = dict(_directories(data, config, script or ""))
     return Identity(
         name=canonical(stated or (directory if _is_name(directory) else "unknown")),
         version=_version(project.get("version")),
         is_stated=stated is not None,
-        roots=frozenset(_roots(data, config)),
+        roots=frozenset([*_roots(data, config), *(one for package, one in directories.items() if not package)]),
         backend=backend if isinstance(backend, str) else "",
-        moved=dict(_moved(data)),
+        moved=dict(_moved(data)) | {one: package.replace(".", "/") for package, one in directories.items() if package},
+        settings=Settings(project=data, config=config, script=script),
     )
 
 
@@ -156,8 +179,6 @@ def _roots(data: Mapping[str, Any], config: Mapping[str, Mapping[str, str]]) -> 
     poetry = _list(_table(data, "tool", "poetry"), "packages")
     stated = [
         *_list(_table(data, "tool", "setuptools", "packages", "find"), "where"),
-        _table(data, "tool", "setuptools", "package-dir").get(""),
-        config.get("options", {}).get("package_dir", "").strip().removeprefix("=").strip(),
         config.get("options.packages.find", {}).get("where"),
         _table(data, "tool", "maturin").get("python-source"),
         _table(data, "tool", "uv", "build-backend").get("module-root"),
@@ -166,6 +187,21 @@ def _roots(data: Mapping[str, Any], config: Mapping[str, Mapping[str, str]]) -> 
         *(one.rpartition("/")[0] for one in _list(wheel, "packages") if isinstance(one, str)),
     ]
     yield from (one.strip("/") for one in stated if isinstance(one, str) and _is_inside(one))
+
+
+def _directories(
+    data: Mapping[str, Any], config: Mapping[str, Mapping[str, str]], script: str
+) -> Iterator[tuple[str, str]]:
+    """Yield where setuptools is told to find packages: "" is the one that all others are in."""
+    lines = re.split("[,\n]", config.get("options", {}).get("package_dir", ""))
+    literal = re.search(_SETUP_DIRECTORIES, script)
+    for package, one in (
+        *((package.strip(), one.strip()) for package, _, one in (line.partition("=") for line in lines)),
+        *(re.findall(_SETUP_PAIR, literal[1]) if literal else ()),
+        *_table(data, "tool", "setuptools", "package-dir").items(),
+    ):
+        if isinstance(one, str) and one and _is_inside(one):
+            yield package, one.removeprefix("./").strip("/")
 
 
 def _list(table: Mapping[str, Any], key: str) -> list[Any]:
@@ -178,7 +214,7 @@ def _is_inside(path: str) -> bool:
 
 
 def _moved(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what hatchling puts elsewhere in a wheel: the only backend with a setting for that."""
+    """Yield what hatchling puts elsewhere in a wheel."""
     build = _table(data, "tool", "hatch", "build")
     for table in (build, _table(build, "targets", "wheel")):
         for source, place in _table(table, "force-include").items():

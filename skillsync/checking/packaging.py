@@ -9,13 +9,16 @@ import posixpath
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from skillsync.checking import backends
+from skillsync.checking.wanted import are_few, wanted
 from skillsync.discovery import PYPI
 from skillsync.hashing import Link
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection
 
     from skillsync.checking.offer import Offer, Shipped
+    from skillsync.checking.wanted import Wanted
 
 # What npm packs under no setting, by the names of files and directories.
 _NEVER_PACKED = (
@@ -27,20 +30,24 @@ _NEVER_PACKED = (
 def mend(tree: Offer, skill: Shipped, missing: Collection[str] = ()) -> str:
     """Return what makes a build take in a skill, or the files of it that are missing, as paths in its directory."""
     if tree.package.ecosystem == "gem":
-        return _gem(tree)
+        return _gem(tree, wanted(tree, skill, missing))
     if tree.package.ecosystem == PYPI:
-        return _python(tree)
+        return backends.mend(tree.identity, wanted(tree, skill, missing))
     return _npm(tree, skill, missing)
 
 
-def _gem(tree: Offer) -> str:
-    files = [
-        f'Dir.glob("{place}/**/*", File::FNM_DOTMATCH)' if is_dotted else f'Dir["{place}/**/*"]'
-        for place, is_dotted in _places(tree)
-    ]
+def _gem(tree: Offer, files: Wanted) -> str:
+    """Ruby's patterns pass over dots, unless they are told not to."""
+    named, listed = list(files.files), []
+    for place, dotted in () if files.files else files.places.items():
+        is_named = are_few(dotted)
+        listed.append(f'Dir["{place}/**/*"]' if is_named else f'Dir.glob("{place}/**/*", File::FNM_DOTMATCH)')
+        named += dotted if is_named else ()
+    if named:
+        listed.append(f"[{', '.join(map(_quoted, named))}]")
     return (
-        f"in {tree.about}, add them to the files: `spec.files += {' + '.join(files)}`; "
-        "where these come from `git ls-files`, `git add` the skill"
+        f"in {tree.about}, at the end of its block: `{tree.identity.variable}.files += {' + '.join(listed)}`; "
+        "where the files come from `git ls-files`, `git add` the skill instead"
     )
 
 
@@ -52,7 +59,7 @@ def _npm(tree: Offer, skill: Shipped, missing: Collection[str]) -> str:
         return "npm packs no files of these names: leave them out, or call them otherwise"
     if tree.identity.files is None:
         return "see that no .npmignore or .gitignore leaves it out"
-    places = " and ".join(f'"{place}"' for place, _ in _places(tree))
+    places = " and ".join(map(_quoted, dict.fromkeys(posixpath.dirname(one.found.path) for one in tree.skills)))
     return f"in package.json, add {places} to `files`; see that no .npmignore or .gitignore leaves it out"
 
 
@@ -60,56 +67,5 @@ def _is_never_packed(path: str) -> bool:
     return any(fnmatchcase(part, pattern) for part in path.split("/") for pattern in _NEVER_PACKED)
 
 
-def _python(tree: Offer) -> str:
-    builder = next((does for name, does in _BUILDERS.items() if tree.identity.backend.startswith(name)), None)
-    if builder is None:
-        return "include it as package data, in the settings of your build backend; see that no .gitignore leaves it out"
-    return f"in pyproject.toml, {builder(tree)}"
-
-
-def _setuptools(tree: Offer) -> str:
-    """Setuptools looks for data below import packages, and its patterns pass over what begins with a dot."""
-    packages: dict[str, list[str]] = {}
-    for place, is_dotted in _places(tree):
-        inner = ".agents/skills" if place.endswith("/.agents/skills") else "skills"
-        package = _without_root(tree, place).removesuffix(f"/{inner}").replace("/", ".")
-        patterns = ["**/*", *(("**/.*", "**/.*/**/*") if is_dotted else ())]
-        packages.setdefault(package, []).extend(f"{inner}/{pattern}" for pattern in patterns)
-    rows = (f'"{package}" = [{_listed(patterns)}]' for package, patterns in packages.items())
-    return f"[tool.setuptools.package-data]: {'; '.join(rows)}"
-
-
-def _hatchling(tree: Offer) -> str:
-    return f"[tool.hatch.build]: artifacts = [{_listed(f'/{place}/**' for place, _ in _places(tree))}]"
-
-
-def _poetry(tree: Offer) -> str:
-    rows = (f'{{ path = "{place}/**/*", format = ["sdist", "wheel"] }}' for place, _ in _places(tree))
-    return f"[tool.poetry]: include = [{', '.join(rows)}]"
-
-
-def _pdm(tree: Offer) -> str:
-    return f"[tool.pdm.build]: includes = [{_listed(f'{place}/**/*' for place, _ in _places(tree))}]"
-
-
-# By how the name of a build backend begins.
-_BUILDERS = {"setuptools": _setuptools, "hatchling": _hatchling, "poetry": _poetry, "pdm": _pdm}
-
-
-def _listed(texts: Iterable[str]) -> str:
-    return ", ".join(f'"{text}"' for text in texts)
-
-
-def _without_root(tree: Offer, place: str) -> str:
-    *_, inner = tree.identity.installed(place)
-    return inner
-
-
-def _places(tree: Offer) -> Iterator[tuple[str, bool]]:
-    """Yield the directories of a tree's skills, and whether a name in there begins with a dot."""
-    found: dict[str, bool] = {}
-    for skill in tree.skills:
-        place = posixpath.dirname(skill.found.path)
-        entries = skill.snapshot.tree if skill.snapshot else ()
-        found[place] = found.get(place, False) or any("/." in f"/{path}" for path in entries)
-    yield from found.items()
+def _quoted(text: str) -> str:
+    return f'"{text}"'
