@@ -6,6 +6,7 @@ Invariants: reads only; follows no link below the tree; looks at a bounded numbe
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from skillsync.checking import identity
@@ -57,9 +58,12 @@ def read_tree(source: str) -> list[Offer]:
     """
     root = os.path.abspath(source)
     made = list(_identities(root, list_directory(root) or []))
-    paths = Paths.walked(root)
     if not made:
-        raise NoPackageError(paths.providers())
+        below: tuple[str, ...] = ()
+        with suppress(OSError):  # what nobody may look into is somebody else's
+            below = Paths.walked(root).providers()
+        raise NoPackageError(below)
+    paths = Paths.walked(root)
     # Beside a package, a private package.json is its tools'.
     found = [one for one in made if one.identity.is_published] or made
     offers = [_offer(source, root, _with_links(one, paths.links), paths) for one in found]

@@ -613,6 +613,16 @@ def test_what_may_not_be_looked_at_is_named_and_not_taken_for_absent(closed: str
         (project.root / closed).chmod(0o755)
 
 
+def test_what_may_not_be_looked_at_below_no_package_is_nobody_s_matter() -> None:
+    with machine.public_directory() as root:
+        project = Project(root / "all").write({"here/closed/x": ""})
+        machine.hand_over(root)
+        (project.root / "here/closed").chmod(0)
+        result = machine.as_user(project, "check", "here")
+        assert (result.code, result.err.splitlines()[0]) == (2, "error[usage]: here is the source tree of no package")
+        (project.root / "here/closed").chmod(0o755)
+
+
 @pytest.mark.parametrize("form", ["text", "json", "github", "sarif", "junit"])
 def test_no_path_brings_a_line_of_its_own_or_what_a_terminal_obeys(tmp_path: Path, form: str) -> None:
     bad = "a\n::error::b\x1b[31m\x9b\u202e"
