@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from skillsync.checking.offer import Offer
 
+_ZEROS = r"0+(?:\.0+)*(?!\.?\d)"
 Pair: TypeAlias = "tuple[Offer, Offer]"  # a tree, and an artifact of it
 
 
@@ -43,7 +44,7 @@ def _trees_of(artifact: Offer, trees: Iterable[Offer]) -> list[Offer]:
 def _is_another_version(tree: Offer, artifact: Offer) -> bool:
     """Whether an artifact is of another version than its tree; one of zeros is there for a build to replace."""
     mine = tree.package.version
-    return mine != artifact.package.version and not re.match(r"(0+\.)*0*(\D|$)", mine)
+    return mine != artifact.package.version and bool(mine) and not re.match(_ZEROS, mine)
 
 
 def _not_compared(artifact: Offer, trees: Sequence[Offer]) -> Problem:
