@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import defaultdict
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from skillsync.checking import rules
@@ -76,12 +77,11 @@ def _shared(offers: Iterable[Offer], pairs: Iterable[Pair]) -> Iterator[Problem]
     shipping: defaultdict[str, list[tuple[Offer, Shipped]]] = defaultdict(list)
     for offer in offers:
         if offer.is_read and (offer.is_installed or not (offer.is_artifact or id(offer) in built)):
-            for shipped in offer.skills:
-                if other := next(
-                    (one for one in shipping[shipped.found.name] if _is_another(offer, shipped, *one)), None
-                ):
-                    yield _name_taken(offer, shipped, *other)
-                shipping[shipped.found.name].append((offer, shipped))
+            for shipped in (one for one in offer.skills if one.found.is_valid):
+                known = shipping[shipped.found.name]
+                taken = (one for one in known if _is_another(offer, shipped, *one))
+                yield from (_name_taken(offer, shipped, *one) for one in islice(taken, 1))
+                known.append((offer, shipped))
 
 
 def _is_another(offer: Offer, shipped: Shipped, other: Offer, its: Shipped) -> bool:

@@ -297,6 +297,10 @@ def test_a_name_of_two_packages_is_told(tree: Project) -> None:
     result = check(tree, "kelp", "more")
     assert (result.code, found(result)) == (0, [("warning", "duplicate-skill", "more", PLACE)])
     assert "more/skills/kelp-forms has the name of a skill of gem:kelp: kelp/skills/kelp-forms" in said(result)
+    # What nobody can install takes nobody's name.
+    tree.write({f"more/{PLACE}/SKILL.md": skill("other")})
+    assert [one[1] for one in found(check(tree, "kelp", "more"))] == ["invalid-skill"]
+    tree.write({f"more/{PLACE}/SKILL.md": skill("kelp-forms")})
     # Two gems of one tree share its files, and only their builds tell which of them ships the skill.
     tree.write({"kelp/a.gemspec": files["a.gemspec"]})
     assert found(check(tree, "kelp")) == []
