@@ -35,8 +35,6 @@ def may_link(text: str) -> bool:
 
 def links(text: str) -> list[tuple[int, str]]:
     """Return line and target of each link, image and definition of a link's target, by line; none in frontmatter."""
-    if not may_link(text):
-        return []
     text = re.sub("\r\n?", "\n", text)
     text = _FRONTMATTER.sub(lambda found: "\n" * found[0].count("\n"), text, count=1)
     known: dict[str, dict[str, dict[str, str | list[int]]]] = {}
