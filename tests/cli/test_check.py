@@ -116,6 +116,10 @@ def test_beside_a_package_with_skills_another_may_be_without(tmp_path: Path) -> 
     assert found(result) == [("warning", "not-executable", "skills/kelp-forms/run")]
     project.write({"package.json": '{"private": true}', "pyproject.toml": PYPROJECT})
     assert found(check(project, "."))[1:] == []
+    # Settings of tools make no package.
+    for text in ('{"private": true}', '{"type": "module"}'):
+        project.write({"package.json": text, "pyproject.toml": "[tool.ruff]\n"})
+        assert [one["ecosystem"] for one in check(project, ".").json["packages"]] == ["gem"]
 
 
 def test_what_lock_would_refuse_is_an_error_with_its_place(tmp_path: Path) -> None:
