@@ -1,7 +1,7 @@
 """What git knows of a source tree: where its repository is, and which of its files nobody else gets.
 
-Invariants: git is asked with an empty repository's settings, so that nothing which a stranger's says is run; what it
-can't tell isn't known, and then counts as the package's.
+Invariants: git is asked with an empty repository's settings, so that nothing which a stranger's says is run, and is no
+program of the tree's; what it can't tell isn't known, and then counts as the package's.
 """
 
 from __future__ import annotations
@@ -46,10 +46,15 @@ def directory(top: str) -> str:
     return found
 
 
+def _program() -> str | None:
+    """Return git's path; none that PATH has relative to the current directory, which may be a stranger's."""
+    return shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, os.get_exec_path())))
+
+
 def ignored(root: str, paths: Collection[str]) -> frozenset[str]:
     """Return which of some paths below a directory git ignores: by a .gitignore, and not in its index."""
     root = os.path.realpath(root)
-    top, program = top_of(root), shutil.which("git")
+    top, program = top_of(root), _program()
     if not (top and program and paths):
         return frozenset()
     inner = os.path.relpath(root, top)
@@ -61,7 +66,10 @@ def ignored(root: str, paths: Collection[str]) -> frozenset[str]:
         environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
         environ |= {"GIT_DIR": empty, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
         try:
-            environ |= {"GIT_WORK_TREE": top, "GIT_INDEX_FILE": f"{directory(top)}/index"}
+            index = f"{directory(top)}/index"
+            if os.path.exists(index) and not os.path.isfile(index):
+                return frozenset()  # git would wait for a pipe
+            environ |= {"GIT_WORK_TREE": top, "GIT_INDEX_FILE": index}
             done = subprocess.run(  # noqa: S603  # git itself, by an absolute path
                 (program, "check-ignore", "--stdin", "-z"),
                 cwd=top,

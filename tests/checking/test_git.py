@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -85,11 +86,35 @@ def test_git_asks_nothing_that_a_repository_sets(tree: Project) -> None:
     assert not mark.exists()
 
 
+@pytest.mark.parametrize("path", ["bin", "./bin", "bin{sep}{path}", "{sep}{path}"])
+def test_a_git_of_the_tree_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    need("git")
+    git(tmp_path, "init", "--quiet")
+    script = f"#!/bin/sh\n: > {tmp_path}/ran\n"
+    Project(tmp_path).write({".gitignore": "*.log\n", "git": script, "bin/git": script})
+    for program in ("git", "bin/git"):
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", path.format(sep=os.pathsep, path=os.environ["PATH"]))
+    ignored(str(tmp_path), ["a.log"])
+    assert not (tmp_path / "ran").exists()
+
+
 @pytest.mark.parametrize("git_file", ["gitdir: nowhere\n", "", "no\0thing"])
 def test_a_repository_that_can_not_be_read_tells_nothing_of_its_index(tmp_path: Path, git_file: str) -> None:
     need("git")
     Project(tmp_path).write({".git": git_file, ".gitignore": "*.log\n", "a.log": "", "a.md": ""})
     assert ignored(str(tmp_path), ["a.log", "a.md"]) <= {"a.log"}
+
+
+def test_an_index_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    need("git")
+    Project(tmp_path).write({".gitignore": "*.log\n", "a.log": ""})
+    git(tmp_path, "init", "--quiet")
+    os.mkfifo(tmp_path / ".git/index")
+    started = time.monotonic()
+    assert ignored(str(tmp_path), ["a.log"]) == frozenset()
+    assert time.monotonic() - started < 30  # git is given up after twice that
 
 
 def test_names_are_names_and_no_patterns(tmp_path: Path) -> None:
