@@ -6,7 +6,6 @@ Invariants: pure; bytes in, values out; what only a build could tell (a computed
 from __future__ import annotations
 
 import re
-from configparser import Error, RawConfigParser
 from typing import TYPE_CHECKING, Any
 
 from skillsync.discovery.gem import rubygems
@@ -161,15 +160,31 @@ def _table(data: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 
 
 def _setup_cfg(content: bytes) -> Mapping[str, Mapping[str, str]]:
-    """Return the sections of a setup.cfg; one that can't be read tells nothing, and its build will say so."""
-    parser = RawConfigParser(strict=False)
-    # The parser's own pattern takes the square of a blank's length for it; how long one is tells nothing.
-    text = re.sub(r"[^\S\n]{2,}", " ", content.decode(errors="replace"))
-    try:
-        parser.read_string(text)
-    except Error:
-        return {}
-    return {name: dict(parser[name]) for name in parser.sections()}
+    """Return the sections of a setup.cfg; one that can't be read tells nothing, and its build will say so.
+
+    It is read as by configparser, which takes the square of some files' length, and gives each section all of DEFAULT.
+    """
+    sections: dict[str, dict[str, list[str]]] = {}
+    options: dict[str, list[str]] | None = None
+    value: list[str] | None = None
+    margin = 0
+    for line in content.decode(errors="replace").split("\n"):
+        text = line.strip()
+        depth = len(line) - len(line.lstrip())
+        if text.startswith(("#", ";")):
+            continue
+        if value is not None and (not text or depth > margin):
+            value.append(text)
+        elif text:
+            margin = depth
+            option = re.match(r"([^=:]+)[=:](.*)", text)
+            if header := re.match(r"\[(.+)\]", text):
+                options, value = sections.setdefault(header[1], {}), None
+            elif options is None or option is None:
+                return {}
+            else:
+                value = options[option[1].rstrip().lower()] = [option[2].strip()]
+    return {name: {key: "\n".join(one).rstrip() for key, one in section.items()} for name, section in sections.items()}
 
 
 def _roots(data: Mapping[str, Any], config: Mapping[str, Mapping[str, str]]) -> Iterator[str]:

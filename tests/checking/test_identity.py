@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from configparser import Error, RawConfigParser
+
 import pytest
 from builders import quickly
 
@@ -131,9 +133,42 @@ def test_a_name_that_its_files_do_not_say_is_not_stated() -> None:
         assert found.is_stated is is_stated
 
 
-def test_a_long_blank_in_a_setup_cfg_takes_no_time() -> None:
-    # Without the mend, a blank of this length takes a multiple of what may pass, and not for ever.
-    content = f"[metadata]\nname = kelp\nx{' ' * 40_000}y\n".encode()
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[a]\nx = 1\ny: 2\nZ.z=\n[b] # b\nw = a = b : c # d\n",
+        "[a]\nx =\n  1\n\n  # no\n; no\n    2 = 3\n\n\n[a]\ny = 1\n[b]\n",
+        "# no\n  [a]\n  x = 1\n  y = 2\n    3\n z = 4\n\tw = 5\n",
+        "[a]\r\nx = 1\r\n  2\r\n",
+        "[a]\nx = 1\nx = 2\n[]]\n[b\ny = 1\n",
+        "[a]\n[]\n = 1\n",
+        "[a]\nx\n",
+        "x = 1\n[a]\n",
+        "[a]\nx = 1\n\x0b\x0by = 2\n\x1cz = 3\n",
+        "",
+    ],
+)
+def test_a_setup_cfg_is_read_as_by_configparser(text: str) -> None:
+    parser = RawConfigParser(strict=False)
+    try:
+        parser.read_string(text)
+        expected = {name: dict(parser[name]) for name in parser.sections()}
+    except Error:
+        expected = {}
+    found = identity.python({"setup.py": b"", "setup.cfg": text.encode()}, "d")
+    assert found is not None
+    assert found.settings.config == expected
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"[metadata]\nname = kelp\nx{' ' * 40_000}y\n",
+        "[metadata]\n" + "x\n" * 150_000,
+        "[DEFAULT]\n" + "".join(f"{n}=\n[{n}]\n[DEFAULT]\n" for n in range(8_000)),
+    ],
+)
+def test_no_setup_cfg_takes_longer_than_its_length(content: str) -> None:
+    # By configparser, each takes a multiple of what may pass, and not for ever.
     with quickly():
-        found = identity.python({"setup.cfg": content}, "d")
-    assert found is None
+        identity.python({"setup.cfg": content.encode()}, "d")
