@@ -16,7 +16,7 @@ from skillsync.schema import toml
 from skillsync.values import Value, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 PYTHON_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 
@@ -24,7 +24,8 @@ PYTHON_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 _LEAVE_LINKS_OUT = ("flit", "hatchling", "pdm", "poetry", "uv_build")
 _GEM_NAME = r"""\.name\s*=\s*["']([^"'\n]+)["']"""
 _GEM_VERSION = r"""\.version\s*=\s*["']([^"'\n]+)["']"""
-_GLOB = frozenset("*?[{")
+# What begins a pattern of npm's, or escapes: it may stand for any name.
+_GLOB = frozenset("*?[{(!\\")
 _GEM_BLOCK = r"Gem::Specification\.new[^|\n]{0,200}\|[ \t]{0,9}([a-z_]\w{0,99})[ \t]{0,9}\|"
 _SETUP_NAME = r"""\bname\s*=\s*["']([^"'\n]+)["']"""
 _SETUP_DIRECTORIES = r"\bpackage_dir\s*=\s*\{([^{}]*)\}"
@@ -70,8 +71,9 @@ class Identity(Value):
 
     def may_pack(self, directory: str) -> bool:
         """Whether npm may pack a directory at the top, as far as it is told by `files`."""
-        listed = [""] if self.files is None else [one for one in self.files if not one.startswith("!")]
-        tops = (one.removeprefix("./").lstrip("/").partition("/")[0] for one in listed)
+        # Negated twice is not negated; and what leads up may come down anywhere.
+        listed = [""] if self.files is None else [one for one in self.files if not re.match(r"!(?!!)", one)]
+        tops = ("" if ".." in one else one.removeprefix("./").lstrip("/").partition("/")[0] for one in listed)
         return any(top in {"", ".", directory} or not _GLOB.isdisjoint(top) for top in tops)
 
     def installed(self, path: str) -> Iterator[str]:
@@ -107,8 +109,20 @@ def npm(content: bytes) -> Identity | None:
     found = package_json.identity(data)
     version = found.version if "version" in data else ""
     listed = data.get("files")
-    files = tuple(one for one in listed if isinstance(one, str)) if isinstance(listed, list) else None
+    files = (*_texts(listed), *_always_packed(data)) if isinstance(listed, list) else None
     return Identity(name=found.name, version=version, files=files)
+
+
+def _always_packed(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the paths that npm packs whatever `files` says, and the directory of programs."""
+    for found in (data.get("main"), data.get("browser"), data.get("bin"), _table(data, "directories").get("bin")):
+        values = found.values() if isinstance(found, dict) else (found,)
+        # The package itself stands for a file of a usual name in it.
+        yield from (path for path in _texts(values) if path.strip("./"))
+
+
+def _texts(values: Iterable[object]) -> list[str]:
+    return [one for one in values if isinstance(one, str)]
 
 
 def python(files: Mapping[str, bytes], directory: str) -> Identity | None:

@@ -96,6 +96,39 @@ def test_what_is_told_is_what_npm_packs(tmp_path: Path) -> None:
     assert checked(project, "--build") == ([SHIPPED, f"{OWN}/kelp-review"], [])
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"files": ["skills", "skills/../.agents"]},
+        {"files": ["skills", "@(.agents)/**"]},
+        {"files": ["skills", "\\.agents"]},
+        {"files": ["skills", "!!.agents"]},
+        {"main": f"{OWN}/kelp-review/SKILL.md"},
+        {"main": f"skills/../{OWN}/kelp-review/SKILL.md"},
+        {"browser": f"./{OWN}/kelp-review/SKILL.md"},
+        {"bin": f"{OWN}/kelp-review/SKILL.md"},
+        {"bin": {"kelp": f"{OWN}/kelp-review/SKILL.md"}},
+        {"directories": {"bin": f"{OWN}/kelp-review"}},
+    ],
+)
+def test_no_way_of_packing_skills_for_contributors_is_passed_over(tmp_path: Path, said: dict[str, object]) -> None:
+    need("npm")
+    project = package(tmp_path, SHIPPED, f"{OWN}/kelp-review")
+    data = {"name": "kelp", "version": "1.0.0", "files": ["skills"], **said}
+    (project.root / "kelp/package.json").write_text(json.dumps(data))
+    found, problems = checked(project, "--build")
+    assert found == [SHIPPED, f"{OWN}/kelp-review"]
+    assert [one for one in problems if "artifact-differs" in one] == []
+
+
+@pytest.mark.parametrize("said", [{"main": "."}, {"main": "index.js", "bin": {"kelp": "bin/kelp", "x": 1}}, {"bin": 1}])
+def test_what_else_a_package_json_packs_names_no_skills(tmp_path: Path, said: dict[str, object]) -> None:
+    project = package(tmp_path, SHIPPED, f"{OWN}/kelp-review")
+    data = {"name": "kelp", "version": "1.0.0", "files": ["skills"], **said}
+    (project.root / "kelp/package.json").write_text(json.dumps(data))
+    assert checked(project) == ([SHIPPED], [])
+
+
 def test_without_a_package_json_nothing_is_told_by_files() -> None:
     assert Identity(name="kelp").may_pack(".agents")
     assert not Identity(name="kelp", files=()).may_pack(".agents")
