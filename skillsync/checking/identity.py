@@ -47,16 +47,17 @@ class Settings(Value):
 class Identity(Value):
     """A package's name and version, "" for what isn't known; `is_stated` tells whether its files say the name.
 
-    Of a Python distribution, `roots` are where a tree has its import packages, `backend` is what builds them, and
-    `moved` are the directories and files that a wheel has elsewhere, each with its place there, and `settings` are what
-    its build goes by. `files` are what a package.json says is packed, None where it does not; `is_published` is False
-    for one that is private. `variable` is what a gemspec calls itself in its block.
+    Of a Python distribution, `roots` are where a tree has its import packages, of which `packages` are named by
+    settings; `backend` is what builds them by its `settings`, and `moved` are the directories and files that a wheel
+    has elsewhere, each with its place there. `files` are what a package.json says is packed, None where it does not;
+    `is_published` is False for one that is private. `variable` is what a gemspec calls itself in its block.
     """
 
     name: str
     version: str = ""
     is_stated: bool = True
     roots: frozenset[str] = frozenset(("", "src"))
+    packages: frozenset[str] = frozenset()
     backend: str = ""
     moved: Mapping[str, str] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
@@ -78,10 +79,14 @@ class Identity(Value):
 
     def installed(self, path: str) -> Iterator[str]:
         """Yield where what is built may have a path of the tree, what is likelier first."""
+        yield from self.moved_to(path)
+        yield path
+        yield from (path.removeprefix(f"{above}/") for above in (*parents(path), path) if above in self.roots)
+
+    def moved_to(self, path: str) -> Iterator[str]:
+        """Yield where a wheel has a path of the tree that it has elsewhere."""
         way = (*parents(path), path)
         yield from (self.moved[above] + path.removeprefix(above) for above in way if above in self.moved)
-        yield path
-        yield from (path.removeprefix(f"{above}/") for above in way if above in self.roots)
 
 
 def gem(file: str, content: bytes) -> Identity:
@@ -147,6 +152,7 @@ def python(files: Mapping[str, bytes], directory: str) -> Identity | None:
         version=_version(project.get("version")),
         is_stated=stated is not None,
         roots=frozenset([*_roots(data, config), *(one for package, one in directories.items() if not package)]),
+        packages=frozenset(_packages(data, config)),
         backend=backend if isinstance(backend, str) else "",
         moved=dict(_moved(data)) | {one: package.replace(".", "/") for package, one in directories.items() if package},
         settings=Settings(project=data, config=config, script=script),
@@ -216,6 +222,22 @@ def _roots(data: Mapping[str, Any], config: Mapping[str, Mapping[str, str]]) -> 
         *(one.rpartition("/")[0] for one in _list(wheel, "packages") if isinstance(one, str)),
     ]
     yield from (one.strip("/") for one in stated if isinstance(one, str) and _is_inside(one))
+
+
+def _packages(data: Mapping[str, Any], config: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Yield the outermost import packages that settings name."""
+    module = _table(data, "tool", "uv", "build-backend").get("module-name")
+    poetry = _list(_table(data, "tool", "poetry"), "packages")
+    stated = [
+        *_list(_table(data, "tool", "setuptools"), "packages"),
+        *re.split("[,\\s]", config.get("options", {}).get("packages", "")),
+        *(one.get("include") for one in poetry if isinstance(one, dict)),
+        _table(data, "tool", "flit", "module").get("name"),
+        *(module if isinstance(module, list) else (module,)),
+    ]
+    yield from (re.split("[./]", one)[0] for one in _texts(stated))
+    hatch = _list(_table(data, "tool", "hatch", "build", "targets", "wheel"), "packages")
+    yield from (one.strip("/").rpartition("/")[2] for one in _texts(hatch))
 
 
 def _directories(

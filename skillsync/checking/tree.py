@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from skillsync.checking import identity
@@ -29,7 +30,7 @@ from skillsync.snapshot import shipped_faults
 from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from skillsync.discovery.provider import FoundSkill
     from skillsync.snapshot import Snapshot
@@ -63,7 +64,8 @@ def read_tree(source: str) -> list[Offer]:
         with suppress(OSError):  # what nobody may look into is somebody else's
             below = Paths.walked(root).providers()
         raise NoPackageError(below)
-    paths = Paths.walked(root)
+    stated = (path for one in made for path in (*one.identity.roots, *one.identity.moved))
+    paths = Paths.walked(root, {path.partition("/")[0] for path in stated})
     # Beside a package, a private package.json is its tools'.
     found = [one for one in made if one.identity.is_published] or made
     offers = [_offer(source, root, _with_links(one, paths.links), paths) for one in found]
@@ -142,7 +144,7 @@ def _offer(source: str, root: str, made: _Made, paths: Paths) -> Offer:
             problem(package, Code.PACKAGE_UNREADABLE, made.about, text, hint=hint, line=line, column=column)
         )
     if paths.are_cut_off:
-        text = f"stands beside more than {MOST_FILES} files, of which the rest was not looked at"
+        text = f"stands beside more than {MOST_FILES} files and directories, of which the rest was not looked at"
         problems.append(problem(package, Code.PACKAGE_UNREADABLE, made.about, text, severity=Severity.WARNING))
     return Offer(
         package=package,
@@ -192,6 +194,14 @@ def _texts(package: Package, skill: str, snapshot: Snapshot) -> Iterator[tuple[s
                 yield path, read_start(name, TEXT_LIMIT, dir_fd=fd) or b""
 
 
+def _is_walked(root: str, path: str) -> bool:
+    """Whether what is in a directory of a tree may come into what is built; an import package has any name."""
+    above, _, name = path.rpartition("/")
+    if name.startswith("."):
+        return name == AGENTS and bool(above)
+    return name not in _SKIPPED or os.path.lexists(f"{root}/{path}/__init__.py")
+
+
 class Paths:
     """The names of a package's files, as far as they may come into what is built.
 
@@ -207,16 +217,18 @@ class Paths:
         self.are_cut_off = are_cut_off
 
     @classmethod
-    def walked(cls, root: str) -> Paths:
-        """Return those of a tree."""
+    def walked(cls, root: str, stated: Container[str] = ()) -> Paths:
+        """Return those of a tree; `stated` are the directories at its top that settings name, whatever their names."""
         names: list[str] = []
         links: dict[str, str] = {}
         real = os.path.realpath(root)
-        left = [""]
-        while left and len(names) <= MOST_FILES:
+        left, seen = [""], 0
+        while left and seen <= MOST_FILES:
             prefix = left.pop()
             with os.scandir(f"{root}/{prefix}") as entries:
-                found = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
+                some = islice(entries, MOST_FILES + 1)
+                found = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in some)
+            seen += len(found)
             for name, is_directory in found:
                 path = prefix + name
                 if not is_directory and os.path.isdir(f"{root}/{path}"):
@@ -226,24 +238,26 @@ class Paths:
                         links[path] = target.removeprefix(f"{real}/")
                 elif not is_directory:
                     names.append(path)
-                elif name not in _SKIPPED and (not name.startswith(".") or (name == AGENTS and prefix)):
-                    left.append(f"{prefix}{name}/")
-        return cls(names, links, are_cut_off=bool(left) or len(names) > MOST_FILES)
+                elif path in stated or _is_walked(root, path):
+                    left.append(f"{path}/")
+        return cls(names, links, are_cut_off=seen > MOST_FILES)
 
     def places(self, made: Identity) -> tuple[str, ...]:
         """Return the skills directories of a Python project's import packages, and what becomes one in a wheel."""
         likely = likely_names(Distribution(name=made.name, spelling=made.name, version=""))
         found = set(self._moved(made))
         by_root: dict[str, list[str]] = {}
-        projects = self._projects(PYTHON_FILES[0])  # a setup.py stands in many a package
+        # A setup.py stands in many a package, and a pyproject.toml in some.
+        inits = self._packages()
+        projects = self._projects(PYTHON_FILES[0]) - inits - made.roots
         for path in self._found:
             for root in ("", *parents(path)) if projects.isdisjoint(parents(path)) else ():
                 if root in made.roots:
                     by_root.setdefault(root, []).append(path[len(root) :].lstrip("/"))
         for root, paths in by_root.items():
             # Below src/ all is a package; beside setup.py and tests/, what has an `__init__` or the project's name.
-            packages = {path.partition("/")[0] for path in paths if "/__init__." in path} | {*likely}
-            packages -= _UNSHIPPED if not root else set()
+            packages = {path.partition("/")[0] for path in paths if "/__init__." in path}
+            packages = packages - (set() if root else _UNSHIPPED | made.roots - inits) | {*likely, *made.packages}
             kept = [path for path in paths if root or path.partition("/")[0] in packages]
             prefix = f"{root}/" if root else ""
             found |= {prefix + place for place in record.places(kept)}
@@ -251,14 +265,21 @@ class Paths:
 
     def _moved(self, made: Identity) -> Iterator[str]:
         """Yield the directories whose skills a wheel has in a skills directory, by the same names."""
-        for path in self._found:
+        inner = [(path, place) for path in self._found for place in made.moved_to(path)]
+        if not inner:
+            return
+        # What is beside it in the wheel tells which directories are import packages.
+        places = set(record.places([*(place for _, place in inner), *self._found, *self._without_roots(made)]))
+        for path, moved in inner:
             directory, _, file = path.rpartition("/")
-            if file == SKILL_FILE:
-                above, _, name = directory.rpartition("/")
-                for skill in made.installed(directory):
-                    place, _, its = skill.rpartition("/")
-                    if skill != directory and its == name and place in record.places([f"{skill}/{SKILL_FILE}"]):
-                        yield above
+            above, _, name = directory.rpartition("/")
+            place, _, its = moved.rpartition("/")[0].rpartition("/")
+            if file == SKILL_FILE and its == name and place in places:
+                yield above
+
+    def _without_roots(self, made: Identity) -> Iterator[str]:
+        for path in self._found:
+            yield from (path.removeprefix(f"{above}/") for above in parents(path) if above in made.roots)
 
     def providers(self) -> tuple[str, ...]:
         """Return the projects below the tree that may have skills, each without what is in projects below it."""
@@ -267,12 +288,17 @@ class Paths:
         nearest = (next((one for one in reversed(parents(path)) if one in projects), "") for path in skills)
         return tuple(sorted(set(nearest) - {""}))
 
+    def _packages(self) -> set[str]:
+        """Return the directories that are import packages."""
+        return {path.rpartition("/")[0] for path in self._found if "/__init__." in path}
+
     def _projects(self, *manifests: str) -> set[str]:
-        """Return the directories that are projects of their own, by what their manifests' names end with.
+        """Return the directories that are projects of their own, by their manifests' names or the ends of these.
 
         What a skill has for its users to copy is no project.
         """
-        found = {path.rpartition("/")[0] for path in self._found if path.rpartition("/")[2].endswith(manifests)}
+        ends = tuple(one if one.startswith(".") else f"/{one}" for one in manifests)
+        found = {path.rpartition("/")[0] for path in self._found if path.endswith(ends)}
         return {path for path in found - {""} if "skills" not in path.split("/")}
 
     def elsewhere(self, skills: Iterable[str], *, is_tree: bool) -> tuple[str, ...]:

@@ -81,6 +81,37 @@ def test_a_good_gem_is_ok(tmp_path: Path) -> None:
             "pypi:kelp",
             ("py/kelp/skills",),
         ),
+        # Settings that name a package tell of it without an `__init__`.
+        *(
+            ({"pyproject.toml": f"{PYPROJECT}{text}", "weed/a.py": ""}, "pypi:kelp", ("weed/skills",))
+            for text in (
+                '[tool.hatch.build.targets.wheel]\npackages = ["weed"]\n',
+                '[tool.setuptools]\npackages = ["weed.more"]\n',
+                '[tool.poetry]\npackages = [{include = "weed"}]\n',
+                '[tool.flit.module]\nname = "weed"\n',
+                '[tool.uv.build-backend]\nmodule-name = ["weed"]\n',
+            )
+        ),
+        (
+            {"setup.py": 'setup(name="kelp")\n', "setup.cfg": "[options]\npackages =\n    a\n    weed\n"},
+            "pypi:kelp",
+            ("weed/skills",),
+        ),
+        # What a directory or a file in it is called makes an import package no less of one.
+        ({"pyproject.toml": PYPROJECT, "build/__init__.py": ""}, "pypi:kelp", ("build/skills",)),
+        ({"setup.py": 'setup(name="spec")\n', "spec/__init__.py": ""}, "pypi:spec", ("spec/skills",)),
+        (
+            {"pyproject.toml": PYPROJECT, "a/__init__.py": "", "a/pyproject.toml": "", "b/c/__init__.py": ""}
+            | {"b/my-pyproject.toml": "", "src/pyproject.toml": "", "src/d/__init__.py": ""},
+            "pypi:kelp",
+            ("a/skills", "b/skills", "src/d/skills"),
+        ),
+        (
+            {"pyproject.toml": PYPROJECT + '[tool.setuptools.package-dir]\n"" = "build/py"\nkelp = ".own"\n'}
+            | {"build/py/a/__init__.py": "", ".own/__init__.py": ""},
+            "pypi:kelp",
+            ("build/py/a/skills", ".own/skills"),
+        ),
     ],
 )
 def test_each_ecosystem_has_its_own_places(tmp_path: Path, files: Files, key: str, paths: tuple[str, ...]) -> None:
@@ -94,6 +125,28 @@ def test_each_ecosystem_has_its_own_places(tmp_path: Path, files: Files, key: st
     assert sorted(one["path"] for one in package["skills"]) == sorted(
         path.removesuffix("/SKILL.md") for path in shipped
     )
+
+
+@pytest.mark.parametrize(
+    ("place", "settings"),
+    [
+        ("src/kelp/ai/.agents/skills", ""),
+        ("src/kelp/ai/skills", '[tool.hatch.build.targets.wheel.force-include]\n"more" = "kelp/more"\n'),
+        ("src/skills", '[tool.hatch.build.targets.wheel]\npackages = ["src/kelp", "src/skills"]\n'),
+        ("more/skills", '[tool.hatch.build.targets.wheel.force-include]\n"more" = "kelp/ai"\n'),
+        ("kelp/ai/skills", ""),
+    ],
+)
+def test_where_no_consumer_looks_a_skill_is_none(tmp_path: Path, place: str, settings: str) -> None:
+    files = {f"{root}kelp/{name}": "" for root in ("", "src/") for name in ("__init__.py", "ai/__init__.py")}
+    text = f'{PYPROJECT}[build-system]\nbuild-backend = "hatchling.build"\n{settings}'
+    project = make(tmp_path / "tree", {**files, "pyproject.toml": text, f"{place}/kelp-x/SKILL.md": skill("kelp-x")})
+    result = check(project, ".")
+    assert [one[1] for one in found(result)] == ["no-skills", "skill-elsewhere"]
+    # Beside one that is found, it is none of those that are.
+    project.write({"src/kelp/skills/kelp-y/SKILL.md": skill("kelp-y")})
+    result = check(project, ".")
+    assert [one["name"] for one in result.json["packages"][0]["skills"]] == ["kelp-y"]
 
 
 def test_a_tree_without_skills_is_an_error_that_says_where_it_looked(tmp_path: Path) -> None:
@@ -673,6 +726,14 @@ def test_of_more_files_than_are_looked_at_it_says_so(tmp_path: Path, monkeypatch
     monkeypatch.setattr(tree, "MOST_FILES", 1)
     result = check(make(tmp_path / "kelp", GOOD), ".")
     assert (result.code, found(result)) == (0, [("warning", "package-unreadable", "kelp.gemspec")])
+    # Directories alone are as many names.
+    monkeypatch.setattr(tree, "MOST_FILES", 8)
+    for number in range(2):
+        (tmp_path / f"kelp/a/{number}").mkdir(parents=True)
+    assert found(check(Project(tmp_path / "kelp"), ".")) == []
+    for number in range(6):
+        (tmp_path / f"kelp/b/{number}").mkdir(parents=True)
+    assert [code for _, code, _ in found(check(Project(tmp_path / "kelp"), "."))] == ["package-unreadable"]
 
 
 # Forms for CI
