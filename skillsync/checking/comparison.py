@@ -97,7 +97,7 @@ def _of_skill(tree: Offer, artifact: Offer, shipped: Shipped, other: Shipped) ->
         return
     skill, where = shipped.found, artifact.package.source
     mine, its = shipped.snapshot.tree, other.snapshot.tree
-    missing = [path for path in mine if path not in its and path not in shipped.ignored]
+    missing = [path for path in mine if path not in its and path not in shipped.unshared]
     changed = [
         path for path, entry in mine.items() if path in its and its[path] not in {entry, _content(mine, path, entry)}
     ]
@@ -126,14 +126,14 @@ def _of_skill(tree: Offer, artifact: Offer, shipped: Shipped, other: Shipped) ->
 def _ignored(tree: Offer, where: str, shipped: Shipped, its: Tree) -> Iterator[Problem]:
     """Yield what git ignores of a skill, and whether the artifact has it all the same."""
     skill = shipped.found
-    if packed := [path for path in shipped.ignored if path in its]:
+    if packed := [path for path in shipped.unshared if path in its]:
         text = f"has in {where} what git ignores: {few(packed)}"
         hint = "if it is not meant for everybody, take it out and build again; if it is, `git add --force` it"
         severity = Severity.WARNING
         yield problem(
             tree.package, Code.ARTIFACT_DIFFERS, skill.path, text, severity=severity, hint=hint, skill=skill.name
         )
-    if left := shipped.ignored.difference(its):
+    if left := shipped.unshared.difference(its):
         text = f"is in {where} without what git ignores: {few(left)}"
         hint = "if it belongs to the skill, `git add --force` it"
         severity = Severity.NOTE

@@ -39,13 +39,23 @@ _PYTHON = ("PACKAGE/.agents/skills/*/ and PACKAGE/skills/*/ of each import packa
 class Shipped(Value):
     """One skill. `snapshot` is None where there is no directory to read; `texts` are the files that rules look into.
 
-    `ignored` are the paths in its directory that git ignores, of a skill that it does not ignore as a whole.
+    `ignored` are the paths in its directory that git ignores.
     """
 
     found: FoundSkill
     snapshot: Snapshot | None
     texts: Mapping[str, bytes]
     ignored: frozenset[str] = frozenset()
+
+    @property
+    def is_ignored(self) -> bool:
+        """Whether git ignores it as a whole, as it is with what a build generates."""
+        return SKILL_FILE in self.ignored
+
+    @property
+    def unshared(self) -> frozenset[str]:
+        """What nobody else has of a skill that others have."""
+        return frozenset() if self.is_ignored else self.ignored
 
 
 class Offer(Value):

@@ -30,13 +30,13 @@ _NEVER_PACKED = (
 def mend(tree: Offer, skill: Shipped, missing: Collection[str] = ()) -> str:
     """Return what makes a build take in a skill, or the files of it that are missing, as paths in its directory."""
     if tree.package.ecosystem == "gem":
-        return _gem(tree, wanted(tree, skill, missing))
+        return _gem(tree, skill, wanted(tree, skill, missing))
     if tree.package.ecosystem == PYPI:
         return backends.mend(tree.identity, wanted(tree, skill, missing))
     return _npm(tree, skill, missing)
 
 
-def _gem(tree: Offer, files: Wanted) -> str:
+def _gem(tree: Offer, skill: Shipped, files: Wanted) -> str:
     """Ruby's patterns pass over dots, unless they are told not to."""
     named, listed = list(files.files), []
     for place, dotted in () if files.files else files.places.items():
@@ -47,7 +47,7 @@ def _gem(tree: Offer, files: Wanted) -> str:
         listed.append(f"[{', '.join(map(_quoted, named))}]")
     return (
         f"in {tree.about}, at the end of its block: `{tree.identity.variable}.files += {' + '.join(listed)}`; "
-        "where the files come from `git ls-files`, `git add` the skill instead"
+        f"where the files come from `git ls-files`, `git add{' --force' if skill.is_ignored else ''}` the skill instead"
     )
 
 

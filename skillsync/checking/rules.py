@@ -90,6 +90,16 @@ def _of_skill(offer: Offer, shipped: Shipped) -> Iterator[Problem]:
             "consumers can't install two skills of one name",
             skill=skill.name,
         )
+    if shipped.is_ignored:
+        yield problem(
+            offer.package,
+            Code.SKILL_NOT_PACKAGED,
+            skill.path,
+            "is ignored by git: what is built of a clone is without it",
+            severity=Severity.WARNING,
+            hint="`git add --force` it, or take it out of .gitignore; if the build makes it, this is well",
+            skill=skill.name,
+        )
     if shipped.snapshot is not None:
         yield from _of_tree(offer, shipped, shipped.snapshot)
     for path, content in shipped.texts.items():
@@ -128,7 +138,7 @@ def _of_tree(offer: Offer, shipped: Shipped, snapshot: Snapshot) -> Iterator[Pro
         path = f"{skill.path}/{fault.path}"
         severity, reason = Severity.ERROR, fault.reason
         hint = "take it out of the skill: no consumer installs one that holds it"
-        if fault.path in shipped.ignored:
+        if fault.path in shipped.unshared:
             severity, reason = Severity.NOTE, f"{reason}; git ignores it, so nobody else has it"
             hint = "see that what is built here has it not: no consumer installs a skill that holds it"
         yield problem(offer.package, Code.UNSAFE_SKILL, path, reason, severity=severity, hint=hint, skill=skill.name)

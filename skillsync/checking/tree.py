@@ -174,8 +174,7 @@ def _with_ignored(root: str, skills: Sequence[Shipped]) -> Iterator[Shipped]:
     for one in skills:
         prefix = f"{one.found.path}/"
         inner = frozenset(path.removeprefix(prefix) for path in known if path.startswith(prefix))
-        # What a build generates is often ignored, and as a whole: it has to be packed all the same.
-        yield one if SKILL_FILE in inner else replace(one, ignored=inner)
+        yield replace(one, ignored=inner)
 
 
 def _all_paths(snapshot: Snapshot) -> set[str]:

@@ -69,12 +69,15 @@ def test_what_git_ignores_and_is_packed_is_told(tree: Project) -> None:
 
 
 def test_a_skill_that_is_ignored_as_a_whole_is_generated(tree: Project) -> None:
-    tree.write({".gitignore": f"{PLACE}/\n"})
+    tree.write({".gitignore": f"kelp/{PLACE}/\n"})
     write(tree.root / "kelp.gem", gem(packed(SKILL)))
+    told = f"warning skill-not-packaged: kelp/{PLACE} is ignored by git: what is built of a clone is without it"
+    assert told in found(tree)
     missing = f"error skill-not-packaged: kelp/{PLACE} is in kelp.gem without .env, a.log, kept.log, ref/b.log"
     assert any(one.startswith(missing) for one in found(tree, "kelp.gem"))
     write(tree.root / "kelp.gem", gem(packed({})))
     assert f"error skill-not-packaged: kelp/{PLACE} is not in kelp.gem" in found(tree, "kelp.gem")
+    assert "`git add --force` the skill instead" in tree.run("check", "kelp", "kelp.gem").err
 
 
 def test_git_asks_nothing_that_a_repository_sets(tree: Project) -> None:
