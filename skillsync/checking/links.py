@@ -60,6 +60,8 @@ def _of_text(offer: Offer, shipped: Shipped, path: str, text: str, there: Abstra
             hint = "put what it leads to into the skill, or link to a URL: a consumer has that directory alone"
         elif _is_broken(path, target, there):
             code, what, hint = Code.LINK_BROKEN, "is not there", "add it, or correct the link"
+        elif _is_broken(path, target, there - shipped.unshared):
+            code, what, hint = Code.LINK_BROKEN, "git ignores: nobody else has it", "`git add --force` it"
         else:
             continue
         message = f"links to `{target}`, which {what}"

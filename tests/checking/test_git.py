@@ -62,6 +62,12 @@ def test_what_git_ignores_may_be_left_out(tree: Project) -> None:
     assert f"error skill-not-packaged: kelp/{PLACE} is in kelp.gem without tracked.log" in found(tree, "kelp.gem")
 
 
+def test_a_link_to_what_git_ignores_is_broken_elsewhere(tree: Project) -> None:
+    tree.write({f"kelp/{PLACE}/SKILL.md": skill("kelp-forms", "[a](a.log) [b](kept.log)\n")})
+    said = f"warning link-broken: kelp/{PLACE}/SKILL.md links to `a.log`, which git ignores: nobody else has it"
+    assert [one for one in found(tree) if "link-broken" in one] == [said]
+
+
 def test_what_git_ignores_and_is_packed_is_told(tree: Project) -> None:
     files = {f"{PLACE}/{path}": "" for path in (".env", "kept.log", "tracked.log")}
     write(tree.root / "kelp.gem", gem(packed({**SKILL, **files})))
