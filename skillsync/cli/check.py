@@ -42,13 +42,13 @@ def run(project: Project, paths: Sequence[str], *, build: bool, fix: bool) -> Re
     With `fix`, the trees are mended first; with `build`, each is built by its own tool, and that is checked too.
     """
     paths = _once(paths)
-    found = _read_all(paths)
+    found, unknown = _read_all(paths)
     repaired, refused = repair(_trees(found, "--fix", "mends")) if fix else ([], [])
     if repaired:
-        found = _read_again(paths, repaired)
+        found, unknown = _read_again(paths, repaired)
     built, failed, output = _built(found) if build else ([], [], [])
     judged = judge(found, built)
-    problems = [*refused, *said(judged), *failed]
+    problems = [*unknown, *refused, *said(judged), *failed]
     read = [one for one in judged if one.offer.is_read]
     offers = [one.offer for one in read]
     checked = _Checked(offers)
@@ -81,7 +81,7 @@ def run(project: Project, paths: Sequence[str], *, build: bool, fix: bool) -> Re
     )
 
 
-def _read_again(paths: Sequence[str], repaired: Sequence[Repaired]) -> list[Offer]:
+def _read_again(paths: Sequence[str], repaired: Sequence[Repaired]) -> tuple[list[Offer], list[Problem]]:
     """Return what is there after it was mended. Raises SkillsyncError, which says that it was."""
     try:
         return _read_all(paths)
@@ -141,11 +141,24 @@ def _once(paths: Sequence[str]) -> list[str]:
     return list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
 
 
-def _read_all(paths: Iterable[str]) -> list[Offer]:
-    found = [offer for path in paths for offer in _read(path)]
+def _read_all(paths: Iterable[str]) -> tuple[list[Offer], list[Problem]]:
+    """Return what there is to check, and the paths that are nothing of the kind. Raises SkillsyncError for these alone.
+
+    A file that is no artifact lies beside packages in many a repository: a pattern names it, too.
+    """
+    found: list[Offer] = []
+    unknown: list[Problem] = []
+    for path in paths:
+        try:
+            found += _read(path)
+        except SkillsyncError as error:
+            severity = Severity.WARNING if os.path.isfile(path) else Severity.ERROR
+            unknown += (replace(one, severity=severity) for one in error.problems)
+    if not found:
+        raise SkillsyncError(*(replace(one, severity=Severity.ERROR) for one in unknown))
     # Beside a package with skills, another one is often meant to have none.
     has_skills = any(offer.skills for offer in found if not offer.is_artifact)
-    return [replace(offer, is_beside=has_skills) if not offer.is_artifact else offer for offer in found]
+    return [replace(one, is_beside=has_skills) if not one.is_artifact else one for one in found], unknown
 
 
 def _read(path: str) -> list[Offer]:

@@ -636,9 +636,17 @@ def test_a_project_in_a_project_has_its_own_skills(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["nowhere", "file", "empty"])
 def test_what_is_no_tree_is_wrong_usage(tmp_path: Path, path: str) -> None:
     project = make(tmp_path / "all", {**GOOD, "file": "", "empty/README.md": ""})
-    result = check(project, ".", path)
+    result = check(project, path)
     assert (result.code, result.codes, result.json["ok"]) == (2, ["usage"], False)
     assert path in result.json["problems"][0]["message"]
+    # All else is checked. A file beside packages is what a pattern names, too.
+    result = check(project, path, ".")
+    code, severity = (0, "warning") if path == "file" else (2, "error")
+    assert (result.code, [(one["severity"], one["code"]) for one in result.json["problems"]]) == (
+        code,
+        [(severity, "usage")],
+    )
+    assert result.json["checked"]["skills"] == 1
     suite = ET.fromstring(project.run("check", path, "--format", "junit").out).find("testsuite")  # noqa: S314  # our own
     assert suite is not None
     assert (suite.get("name"), suite.get("errors")) == ("skillsync check", "1")
