@@ -68,7 +68,7 @@ def read_tree(source: str) -> list[Offer]:
     paths = Paths.walked(root, {path.partition("/")[0] for path in stated})
     # Beside a package, a private package.json is its tools'.
     found = [one for one in made if one.identity.is_published] or made
-    offers = [_offer(source, root, _with_links(one, paths.links), paths) for one in found]
+    offers = list(_with_ignored(root, [_offer(source, root, _with_links(one, paths.links), paths) for one in found]))
     # What one of the packages ships is lost to nobody.
     skills = [skill.found.path for offer in offers for skill in offer.skills]
     elsewhere = paths.elsewhere(skills, is_tree=True) if found[0].identity.is_published else ()
@@ -134,7 +134,7 @@ def _offer(source: str, root: str, made: _Made, paths: Paths) -> Offer:
     places = places if made.identity.is_published else ()
     package = Package(ecosystem=made.ecosystem, name=name, version=version, root=root, places=places, source=source)
     provider = own(look(package, places, _whole), made.identity)
-    skills = tuple(_with_ignored(root, [_shipped(package, skill) for skill in provider.skills]))
+    skills = tuple(_shipped(package, skill) for skill in provider.skills)
     problems = []
     if made.fault:
         line, column = made.fault.place if isinstance(made.fault, MalformedError) else (None, None)
@@ -167,18 +167,25 @@ def _shipped(package: Package, skill: FoundSkill) -> Shipped:
     return Shipped(found=skill, snapshot=skill.snapshot, texts=texts)
 
 
-def _with_ignored(root: str, skills: Sequence[Shipped]) -> Iterator[Shipped]:
-    """Take in what git ignores: nobody else has it, and what is built elsewhere hasn't either."""
-    paths = {f"{one.found.path}/{path}" for one in skills if one.snapshot for path in _all_paths(one.snapshot)}
-    known = ignored(root, paths)
-    for one in skills:
-        prefix = f"{one.found.path}/"
-        inner = frozenset(path.removeprefix(prefix) for path in known if path.startswith(prefix))
-        yield replace(one, ignored=inner)
+def _with_ignored(root: str, offers: Sequence[Offer]) -> Iterator[Offer]:
+    """Take in what git ignores: nobody else has it, and what is built elsewhere hasn't either.
+
+    Git is asked once, since a tree can make it take long.
+    """
+    known = ignored(root, {path for offer in offers for one in offer.skills for path in _all_paths(one).values()})
+    for offer in offers:
+        yield replace(offer, skills=tuple(_ignoring(one, known) for one in offer.skills))
 
 
-def _all_paths(snapshot: Snapshot) -> set[str]:
-    return {*snapshot.tree, *(fault.path for fault in shipped_faults(snapshot))}
+def _ignoring(shipped: Shipped, known: Container[str]) -> Shipped:
+    return replace(shipped, ignored=frozenset(path for path, place in _all_paths(shipped).items() if place in known))
+
+
+def _all_paths(shipped: Shipped) -> dict[str, str]:
+    """Return what is in a skill, each path with that in the tree."""
+    snapshot = shipped.snapshot
+    paths = (*snapshot.tree, *(fault.path for fault in shipped_faults(snapshot))) if snapshot else ()
+    return {path: f"{shipped.found.path}/{path}" for path in paths}
 
 
 def _texts(package: Package, skill: str, snapshot: Snapshot) -> Iterator[tuple[str, bytes]]:

@@ -116,6 +116,20 @@ def test_a_repository_that_can_not_be_read_tells_nothing_of_its_index(tmp_path: 
     assert ignored(str(tmp_path), ["a.log", "a.md"]) <= {"a.log"}
 
 
+def test_git_is_asked_once_for_all_packages_of_a_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"kelp.gemspec": SPEC, "package.json": '{"name": "kelp"}', **SKILL}
+    tree = Project(tmp_path / "all").write({f"kelp/{path}": text for path, text in files.items()})
+    (tree.root / "bin").mkdir()
+    program = tree.root / "bin/git"
+    program.write_text(f"#!/bin/sh\necho >> {tree.root}/asked\nprintf './kelp/{PLACE}/a.log\\0'\n")
+    program.chmod(0o755)
+    tree.write({".git/HEAD": "", f"kelp/{PLACE}/a.log": ""})
+    monkeypatch.setenv("PATH", str(program.parent))
+    write(tree.root / "kelp.gem", gem(packed(SKILL)))
+    assert [one for one in found(tree, "kelp.gem") if "what git ignores: a.log" in one]
+    assert (tree.root / "asked").read_text() == "\n"
+
+
 def test_an_index_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     need("git")
     Project(tmp_path).write({".gitignore": "*.log\n", "a.log": ""})
