@@ -1,7 +1,8 @@
 """Builds a source tree with its ecosystem's own tool, to see what comes into the artifact.
 
 Invariants: runs the package's own build, and so only where a person has asked for it; the tree gets nothing from the
-tools: gems and npm packages are written elsewhere, and Python's backends, which litter, get a copy.
+tools: gems and npm packages are written elsewhere, and Python's backends, which litter, get a copy; what former builds
+have left in the tree is not built from.
 """
 
 from __future__ import annotations
@@ -156,7 +157,9 @@ def _run(command: Sequence[str], directory: str) -> str:
 def _copy(root: str, into: str) -> str:
     """Copy a tree with its repository, which a build may ask for files and version, and return the tree's copy."""
     top = git.top_of(root) or root
-    shutil.copytree(top, into, symlinks=True, ignore=_left_out)
+    # What a source distribution holds was listed by the build that made it, and is known to no other tool.
+    is_unpacked = os.path.lexists(f"{root}/PKG-INFO")
+    shutil.copytree(top, into, symlinks=True, ignore=_left_out if is_unpacked else _left_out_with_lists)
     if os.path.lexists(f"{top}/{git.NAME}"):
         with open(f"{into}/{git.NAME}", "w", encoding="utf-8", errors="surrogateescape") as opened:
             opened.write(f"gitdir: {git.directory(top)}\n")
@@ -172,3 +175,8 @@ def _left_out(directory: str, names: Sequence[str]) -> set[str]:
         return name == git.NAME or not (stat.S_ISREG(mode) or stat.S_ISLNK(mode))
 
     return {name for name in names if is_left_out(name)}
+
+
+def _left_out_with_lists(directory: str, names: Sequence[str]) -> set[str]:
+    """Leave out the lists of files, too, by which setuptools packs what a former build has packed."""
+    return {*_left_out(directory, names), *(name for name in names if name.endswith(".egg-info"))}

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from skillsync.snapshot import Snapshot
 
 _BUILD_AGAIN = "build it again"
+# setuptools packs all that a former build has put there.
+_BUILD_CLEAN = "run `rm -r build`, from which setuptools packs what is no more, and build it again"
 
 
 def differences(pairs: Iterable[Pair]) -> Iterator[Problem]:
@@ -57,9 +59,14 @@ def _of_another_state(tree: Offer, artifact: Offer, built: Iterable[Shipped]) ->
                 other.found.path,
                 f"is not in {tree.package.source}: the artifact is of another state",
                 severity=Severity.WARNING,
-                hint=_BUILD_AGAIN,
+                hint=_without_more(tree, artifact),
                 skill=other.found.name,
             )
+
+
+def _without_more(tree: Offer, artifact: Offer) -> str:
+    """Say how an artifact is built that has no more than its tree."""
+    return _BUILD_CLEAN if artifact.is_installed and tree.identity.backend.startswith("setuptools") else _BUILD_AGAIN
 
 
 def _matched(tree: Offer, artifact: Offer) -> Mapping[str, Shipped]:
@@ -118,7 +125,7 @@ def _of_skill(tree: Offer, artifact: Offer, shipped: Shipped, other: Shipped) ->
             skill.path,
             text,
             severity=Severity.WARNING,
-            hint=f"{_BUILD_AGAIN}; if the build makes them, this is well",
+            hint=f"{_without_more(tree, artifact)}; if the build makes them, this is well",
             skill=skill.name,
         )
 

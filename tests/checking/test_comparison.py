@@ -136,6 +136,24 @@ def test_each_difference_is_said_of_the_skill(tree: Project) -> None:
     assert "has more in kelp.gem: new" in said(result)
 
 
+@pytest.mark.parametrize(("backend", "is_stale"), [("setuptools.build_meta", True), ("hatchling.build", False)])
+def test_of_what_a_former_build_has_left_setuptools_is_rid_first(
+    tmp_path: Path,
+    backend: str,
+    is_stale: bool,  # noqa: FBT001
+) -> None:
+    place = "kelp/skills/kelp-forms"
+    text = f'[project]\nname = "kelp"\nversion = "1.2.0"\n[build-system]\nbuild-backend = "{backend}"\n'
+    files = {"kelp/__init__.py": "", f"{place}/SKILL.md": skill("kelp-forms")}
+    project = Project(tmp_path).write({f"kelp/{path}": one for path, one in {**files, "pyproject.toml": text}.items()})
+    more = {f"{place}/old.md": "", "kelp/skills/kelp-old/SKILL.md": skill("kelp-old")}
+    name = "kelp-1.2.0-py3-none-any.whl"
+    write(project.root / name, zipped(wheel_files({**files, **more})))
+    problems = check(project, "kelp", name).json["problems"]
+    assert [one["code"] for one in problems] == ["artifact-differs"] * 2
+    assert ["run `rm -r build`" in one["hint"] for one in problems] == [is_stale] * 2
+
+
 def test_of_many_files_the_first_are_named(tree: Project) -> None:
     tree.write({f"kelp/{PLACE}/{number}": "" for number in range(7)})
     write(tree.root / "kelp.gem", gem(packed(GEM)))
@@ -502,6 +520,21 @@ def test_a_python_project_is_built_in_a_copy(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("uv")
+@pytest.mark.parametrize("is_unpacked", [False, True])
+def test_a_python_project_is_built_as_from_a_clean_checkout(tmp_path: Path, is_unpacked: bool) -> None:  # noqa: FBT001
+    start = "def build_sdist(directory, settings=None):\n"
+    about = PYTHON["PKG-INFO"]
+    asking = (
+        f"    assert os.path.exists('kelp.egg-info') is {is_unpacked}\n    open('PKG-INFO', 'w').write({about!r})\n"
+    )
+    project = Project(tmp_path / "all").write({**PYTHON, "backend.py": BACKEND.replace(start, start + asking)})
+    project.write({"kelp.egg-info/SOURCES.txt": "kelp/.agents/skills/kelp-forms/SKILL.md\n"})
+    if not is_unpacked:
+        (project.root / "PKG-INFO").unlink()
+    assert check(project, ".", "--build").codes == ["skill-not-packaged"]
+
+
+@pytest.mark.usefixtures("uv")
 @pytest.mark.parametrize("kind", ["directory", "file"])
 def test_a_build_may_ask_git_of_a_repository_that_is_above(tmp_path: Path, kind: str) -> None:
     need("git")
@@ -532,6 +565,7 @@ def test_published_build_backends(tmp_path: Path, backend: str, settings: str, c
     module = {"setuptools": "setuptools.build_meta", "hatchling": "hatchling.build"}[backend]
     text = f'[project]\nname = "kelp"\nversion = "1.0"\n[build-system]\nrequires = ["{backend}"]\n'
     files = {path: one for path, one in PYTHON.items() if path.startswith("kelp/")}
+    files["kelp.egg-info/SOURCES.txt"] = "\n".join(files)  # of a former build
     project = Project(tmp_path / "all").write(
         {**files, "pyproject.toml": f'{text}build-backend = "{module}"\n{settings}'}
     )
