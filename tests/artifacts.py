@@ -91,6 +91,10 @@ def gem(
     return packed(members, *more)
 
 
+# The name of the wheel that `wheel_files` makes: installers refuse any other.
+WHEEL = "kelp-1.2.0-py3-none-any.whl"
+
+
 def wheel_files(files: Files, *, name: str = "kelp", version: str = "1.2.0") -> dict[str, str | bytes]:
     """Return the files of a wheel, with its metadata directory."""
     about = f"{name}-{version}.dist-info"

@@ -32,6 +32,7 @@ from skillsync.discovery.environment import Package
 from skillsync.discovery.gem.rubygems import is_name, normal_version
 from skillsync.discovery.npm import package_json
 from skillsync.discovery.pypi import metadata, record
+from skillsync.discovery.pypi.versions import version_key
 from skillsync.errors import Code, Problem, UnreadableError
 from skillsync.filesystem import READ
 from skillsync.schema import MalformedError
@@ -95,7 +96,8 @@ def read_artifact(path: str, source: str) -> Offer:
         opened.seek(0)
         try:
             npm = partial(_tarball, is_npm=True)
-            readers: dict[str, Callable[[IO[bytes], int], _Read]] = {GEM: _gem, WHEEL: _wheel, NPM: npm}
+            wheel = partial(_wheel, name=os.path.basename(source))
+            readers: dict[str, Callable[[IO[bytes], int], _Read]] = {GEM: _gem, WHEEL: wheel, NPM: npm}
             found = readers.get(str(kind), _tarball)(opened, size)
         except (ArchiveError, _UnknownError) as error:
             return _unread(source, root, str(kind), error, start)
@@ -107,7 +109,8 @@ def _unread(source: str, root: str, kind: str, error: ArchiveError | _UnknownErr
     ecosystem = {GEM: "gem", NPM: "npm"}.get(kind, PYPI)
     blank = Package(ecosystem=ecosystem, name="unknown", version="", root=root, places=(), source=source)
     actual = next((name for at, magic, name in _MAGIC if start[at:].startswith(magic)), "neither zip, gzip nor tar")
-    message = f"{source} can't be read: {error}; it begins as {actual}"
+    begin = "" if isinstance(error, _UnknownError) else f"; it begins as {actual}"
+    message = f"{source} can't be read: {error}{begin}"
     code = Code.ARCHIVE_UNSAFE if isinstance(error, BombError) else Code.ARCHIVE_UNREADABLE
     found = Problem(code=code, message=message, hint="build it again", provider=None, source=source, root=root)
     faults = error.gathered.faults if isinstance(error, _UnknownError) else ()
@@ -273,7 +276,8 @@ def _gem_mismatches(checksums: YamlNode | None, digests: dict[str, dict[str, str
 # Wheels
 
 
-def _wheel(opened: IO[bytes], size: int) -> _Read:
+def _wheel(opened: IO[bytes], size: int, name: str) -> _Read:
+    """Read a wheel; `name` is its file's, by which pip and uv know what they install before they open it."""
     gathered = Gathered(size, with_sha256=True)
     zip_archive.gather(opened, gathered)
     about = [name for name in gathered.root if name.endswith(".dist-info")]
@@ -282,6 +286,8 @@ def _wheel(opened: IO[bytes], size: int) -> _Read:
     who = _distribution(gathered, f"{about[0]}/METADATA")
     _content(gathered, f"{about[0]}/WHEEL")
     mismatches = tuple(_record_mismatches(gathered, f"{about[0]}/RECORD"))
+    if fault := _name_fault(name, about[0], who):
+        raise _UnknownError(fault, gathered)
     _lay_out(gathered, f"{about[0].removesuffix('.dist-info')}.data")
     return _Read(
         ecosystem=PYPI,
@@ -291,6 +297,20 @@ def _wheel(opened: IO[bytes], size: int) -> _Read:
         faults=tuple(gathered.faults),
         mismatches=mismatches,
     )
+
+
+def _name_fault(name: str, about: str, who: metadata.Identity) -> str | None:
+    """Return why pip or uv refuse a wheel by its name, or nobody finds what is installed by that of its directory."""
+    from packaging.utils import parse_wheel_filename
+
+    try:
+        stated, version, *_ = parse_wheel_filename(name)
+    except ValueError:
+        return "its file's name is none that a wheel has: NAME-VERSION-PYTHON-ABI-PLATFORM.whl"
+    said = f"{who.name} {who.version}"
+    if (stated, version) != (who.name, version_key(who.version)):
+        return f"its file's name says {stated} {version}, and its METADATA {said}"
+    return None if metadata.is_of(about, who) else f"its {about} is named otherwise than the {said} in its METADATA"
 
 
 def _lay_out(gathered: Gathered, data: str) -> None:

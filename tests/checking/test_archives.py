@@ -18,7 +18,7 @@ from warnings import catch_warnings, simplefilter
 import artifacts
 import pytest
 import wheels
-from artifacts import Part, entry, gem, packed, tarball, wheel_files, write, zipped
+from artifacts import WHEEL, Part, entry, gem, packed, tarball, wheel_files, write, zipped
 from builders import FIFO, lay
 from gems import skill
 from hypothesis import example, given
@@ -56,7 +56,7 @@ NPM = {"package.json": '{"name": "kelp", "version": "1.2.0"}', **GOOD}
 SDIST = {"PKG-INFO": "Name: kelp\nVersion: 1.2.0\n", "src/kelp/skills/kelp-forms/SKILL.md": skill("kelp-forms")}
 ARTIFACTS = {
     "kelp-1.2.0.gem": gem(packed(GOOD)),
-    "kelp-1.2.0-py3-none-any.whl": zipped(wheel_files(PYTHON)),
+    WHEEL: zipped(wheel_files(PYTHON)),
     "kelp-1.2.0.tgz": tarball(NPM),
     "kelp-1.2.0.tar.gz": tarball(SDIST, top="kelp-1.2.0/"),
 }
@@ -180,7 +180,7 @@ def test_what_its_owner_may_run_is_executable(tmp_path: Path, mode: int, is_exec
     (tmp_path / "kelp.gem").unlink()
     info = zipfile.ZipInfo("kelp/.agents/skills/kelp-forms/x")
     info.external_attr = mode << 16
-    result = check(tmp_path, "kelp.whl", zipped(wheel_files(PYTHON), (info, b"#!/x")))
+    result = check(tmp_path, WHEEL, zipped(wheel_files(PYTHON), (info, b"#!/x")))
     assert ("not-executable" in result.codes) == (not is_executable)
 
 
@@ -405,36 +405,48 @@ HOSTILE: list[tuple[str, Callable[[], bytes], str]] = [
     ("x.gem", header("skills/Kelp-Forms/x"), "`skills/Kelp-Forms` has the same name as `kelp-forms`"),
     ("x.tgz", npm_header(".Agents/x"), "`.Agents` has the same name as `.agents`"),
     ("x.tgz", npm_header(".agents/\u017fkills/x"), "has the same name as `skills`"),
-    ("x.whl", zip_entry("kelp/.agents/Skills/x"), "`kelp/.agents/Skills` has the same name as `skills`"),
-    ("x.tgz", npm_header("skills/kelp-forms/.gitignore"), "is installed by npm as .npmignore"),
-    ("x.whl", zip_entry("../b"), "leads out of the archive"),
-    ("x.whl", zip_entry("kelp/__init__.py"), "is there twice"),
-    ("x.whl", zip_entry("a", b"/etc/passwd", 0o120777), "`a` is a link that leads out of the archive"),
-    ("x.whl", zip_entry("a", b"kelp", 0o120777), "`a` is a link: installers write a file"),
-    ("x.whl", zip_entry("a", mode=0o010644), "`a` is neither a file nor a directory"),
-    ("x.whl", zip_entry("a", compress_type=zipfile.ZIP_LZMA), "compressed in a way"),
-    ("x.whl", encrypted, "is encrypted"),
-    ("x.whl", renamed(b"k?", b"\0?"), "has a NUL in its name"),
-    ("x.whl", overlapping, "has bytes that are another entry's"),
-    ("x.whl", padded, "it has bytes that are no entry's"),
-    ("x.whl", gapped, "stands behind bytes that are no entry's"),
-    ("x.whl", with_part(header={"flags": 0x800}), OTHER_HEADER),
-    ("x.whl", with_part(header={"method": zipfile.ZIP_STORED}), OTHER_HEADER),
-    *(("x.whl", with_part(header={size: 1}), OTHER_HEADER) for size in ("crc", "packed", "size")),
-    ("x.whl", with_part(behind=b"#"), "stands behind bytes that are no entry's"),
-    ("x.whl", with_part(flags=8, behind=bytes(16)), "has its sizes behind it as only some"),
     (
-        "x.whl",
+        WHEEL,
+        zip_entry("kelp/.agents/Skills/x"),
+        "`kelp/.agents/Skills` has the same name as `skills`",
+    ),
+    ("x.tgz", npm_header("skills/kelp-forms/.gitignore"), "is installed by npm as .npmignore"),
+    (WHEEL, zip_entry("../b"), "leads out of the archive"),
+    (WHEEL, zip_entry("kelp/__init__.py"), "is there twice"),
+    (
+        WHEEL,
+        zip_entry("a", b"/etc/passwd", 0o120777),
+        "`a` is a link that leads out of the archive",
+    ),
+    (WHEEL, zip_entry("a", b"kelp", 0o120777), "`a` is a link: installers write a file"),
+    (WHEEL, zip_entry("a", mode=0o010644), "`a` is neither a file nor a directory"),
+    (WHEEL, zip_entry("a", compress_type=zipfile.ZIP_LZMA), "compressed in a way"),
+    (WHEEL, encrypted, "is encrypted"),
+    (WHEEL, renamed(b"k?", b"\0?"), "has a NUL in its name"),
+    (WHEEL, overlapping, "has bytes that are another entry's"),
+    (WHEEL, padded, "it has bytes that are no entry's"),
+    (WHEEL, gapped, "stands behind bytes that are no entry's"),
+    (WHEEL, with_part(header={"flags": 0x800}), OTHER_HEADER),
+    (WHEEL, with_part(header={"method": zipfile.ZIP_STORED}), OTHER_HEADER),
+    *((WHEEL, with_part(header={size: 1}), OTHER_HEADER) for size in ("crc", "packed", "size")),
+    (WHEEL, with_part(behind=b"#"), "stands behind bytes that are no entry's"),
+    (WHEEL, with_part(flags=8, behind=bytes(16)), "has its sizes behind it as only some"),
+    (
+        WHEEL,
         with_part(flags=8, method=zipfile.ZIP_STORED, behind=lambda part: part.descriptor),
         "has its sizes behind",
     ),
-    ("x.whl", with_part(extra=second_name), "has a second name"),
-    ("x.whl", with_part(row_extra=second_name), "has a second name"),
-    ("x.whl", with_part(row_extra=zip64), "has sizes that readers read differently"),
-    ("x.whl", with_part(extra=extra(1, bytes(16))), "has sizes that readers read differently"),
-    ("x.whl", with_part(last=(Part("é".encode(), b""),)), "has a name that is not UTF-8"),
-    ("x.whl", with_part(last=(Part(b"kelp/d/", b"x"),)), "`kelp/d` is a directory, and has content"),
-    ("x.whl", with_part(last=(Part(b"", b"x"),)), "it has a file without a name"),
+    (WHEEL, with_part(extra=second_name), "has a second name"),
+    (WHEEL, with_part(row_extra=second_name), "has a second name"),
+    (WHEEL, with_part(row_extra=zip64), "has sizes that readers read differently"),
+    (WHEEL, with_part(extra=extra(1, bytes(16))), "has sizes that readers read differently"),
+    (WHEEL, with_part(last=(Part("é".encode(), b""),)), "has a name that is not UTF-8"),
+    (
+        WHEEL,
+        with_part(last=(Part(b"kelp/d/", b"x"),)),
+        "`kelp/d` is a directory, and has content",
+    ),
+    (WHEEL, with_part(last=(Part(b"", b"x"),)), "it has a file without a name"),
     ("x.gem", header("."), "it has a file without a name"),
 ]
 
@@ -460,12 +472,12 @@ def test_a_hostile_archive_is_an_error(tmp_path: Path, name: str, make: Callable
     ],
 )
 def test_every_form_that_all_installers_read_alike_is_ok(tmp_path: Path, changes: dict[str, object]) -> None:
-    assert check(tmp_path, "x.whl", with_part(**changes)()).json["problems"] == []  # type: ignore[arg-type]
+    assert check(tmp_path, WHEEL, with_part(**changes)()).json["problems"] == []  # type: ignore[arg-type]
 
 
 def test_uv_takes_the_second_name_of_a_wheel_that_it_downloads(tmp_path: Path) -> None:
     (tmp_path / "served").mkdir()
-    name = "kelp-1.2.0-py3-none-any.whl"
+    name = WHEEL
     write(tmp_path / "served" / name, with_part(extra=second_name, row_extra=second_name)())
     handler = functools.partial(QuietHandler, directory=tmp_path / "served")
     environ = {**wheels.python_environ(tmp_path / "home", tmp_path / "cache"), "NO_PROXY": "*"}
@@ -536,9 +548,13 @@ def broken_header() -> bytes:
 
 BROKEN: list[tuple[str, Callable[[], bytes], str]] = [
     ("x.gem", lambda: b"", "empty file; it begins as neither zip, gzip nor tar"),
-    ("x.gem", lambda: ARTIFACTS["kelp-1.2.0-py3-none-any.whl"], "it begins as a zip archive"),
+    ("x.gem", lambda: ARTIFACTS[WHEEL], "it begins as a zip archive"),
     ("x.gem", lambda: ARTIFACTS["kelp-1.2.0.tgz"], "it begins as a gzip stream"),
-    ("x.whl", lambda: ARTIFACTS["kelp-1.2.0.gem"], "it is no zip archive, or cut off; it begins as a tar archive"),
+    (
+        WHEEL,
+        lambda: ARTIFACTS["kelp-1.2.0.gem"],
+        "it is no zip archive, or cut off; it begins as a tar archive",
+    ),
     ("x.tgz", lambda: ARTIFACTS["kelp-1.2.0.gem"], "it is no gzip stream"),
     ("x.gem", lambda: packed(GOOD), "it has no data.tar.gz and metadata.gz"),
     ("x.gem", lambda: gem(packed(GOOD), change=without("metadata.gz")), "it has no data.tar.gz and metadata.gz"),
@@ -547,34 +563,79 @@ BROKEN: list[tuple[str, Callable[[], bytes], str]] = [
     ("x.gem", lambda: gem(packed(GOOD), version="one"), "is not a RubyGems version"),
     ("x.gem", lambda: gem(packed(GOOD), change=with_metadata("a: b: c")), "its metadata.gz is not YAML"),
     ("x.gem", lambda: gem(packed(GOOD), change=with_metadata("[]")), "its metadata names no gem"),
-    ("x.whl", lambda: zipped(PYTHON), "it has not one .dist-info directory"),
-    ("x.whl", lambda: zipped({"a.dist-info/x": ""}), "it has no file a.dist-info/METADATA"),
-    ("x.whl", lambda: zipped({"a.dist-info/METADATA": "Name: a\n"}), "it names no version"),
-    ("x.whl", lambda: zipped({"a.dist-info/METADATA": "Name: a\nVersion: 1\n"}), "it has no file a.dist-info/WHEEL"),
+    (WHEEL, lambda: zipped(PYTHON), "it has not one .dist-info directory"),
+    (WHEEL, lambda: zipped({"a.dist-info/x": ""}), "it has no file a.dist-info/METADATA"),
+    (WHEEL, lambda: zipped({"a.dist-info/METADATA": "Name: a\n"}), "it names no version"),
+    *(
+        (name, lambda: zipped(wheel_files(PYTHON)), "its file's name is none that a wheel has")
+        for name in ("kelp.whl", "kelp-one-py3-none-any.whl", "kelp-1.2.0-x-py3-none-any.whl")
+    ),
+    *(
+        (name, lambda: zipped(wheel_files(PYTHON)), "and its METADATA kelp 1.2.0")
+        for name in ("rock-1.2.0-py3-none-any.whl", "kelp-1.2.1-py3-none-any.whl")
+    ),
     (
-        "x.whl",
+        WHEEL,
+        lambda: zipped({path.replace(".dist", ".1.dist"): text for path, text in wheel_files(PYTHON).items()}),
+        "its kelp-1.2.0.1.dist-info is named otherwise than the kelp 1.2.0 in its METADATA",
+    ),
+    (
+        WHEEL,
+        lambda: zipped({"a.dist-info/METADATA": "Name: a\nVersion: 1\n"}),
+        "it has no file a.dist-info/WHEEL",
+    ),
+    (
+        WHEEL,
         lambda: zipped({"a.dist-info/METADATA": "Name: a\nVersion: 1\n", "a.dist-info/WHEEL": ""}),
         "it has no file a.dist-info/RECORD",
     ),
     (
-        "x.whl",
+        WHEEL,
         lambda: zipped(
             {"a.dist-info/METADATA": "Name: a\nVersion: 1\n", "a.dist-info/WHEEL": "", "a.dist-info/RECORD": '"a'}
         ),
         "it is not made of comma-separated rows",
     ),
-    ("x.whl", lambda: b"#!/bin/sh\n" + zipped(wheel_files(PYTHON)), "bytes stand before or behind it"),
-    ("x.whl", lambda: zipped(wheel_files(PYTHON)) + b"more", "bytes stand before or behind it"),
-    ("x.whl", lambda: zipped(wheel_files(PYTHON))[:-6] + b"\1" * 6, "bytes stand before or behind it"),
-    *(("x.whl", with_end(**{key: 1}), "its end is one of several") for key in ("disk", "first", "here")),
-    ("x.whl", with_end(here=4, all=4), "its directory has another number of entries"),
-    ("x.whl", with_part(last=(Part(b"x", b"", comment=LOCATOR),)), "one that only some readers look at"),
-    ("x.whl", with_part(extra=extra(9, b"") * 2), "an extra field that is there twice"),
-    ("x.whl", with_part(extra=extra(9, b"x")[:-1]), "an extra field that is there twice, or cut off"),
-    ("x.whl", with_part(more=b"#"), "more follows an entry's compressed bytes"),
-    ("x.whl", with_part(header={"packed": 9}, row={"packed": 9}), "the compressed bytes of an entry have no end"),
-    ("x.whl", with_part(header={"size": 3}, row={"size": 3}), "has other bytes than its size and its checksum say"),
-    ("x.whl", with_part(header={"size": 9999}, row={"size": 9999}), "has other bytes than its size"),
+    (
+        WHEEL,
+        lambda: b"#!/bin/sh\n" + zipped(wheel_files(PYTHON)),
+        "bytes stand before or behind it",
+    ),
+    (WHEEL, lambda: zipped(wheel_files(PYTHON)) + b"more", "bytes stand before or behind it"),
+    (
+        WHEEL,
+        lambda: zipped(wheel_files(PYTHON))[:-6] + b"\1" * 6,
+        "bytes stand before or behind it",
+    ),
+    *((WHEEL, with_end(**{key: 1}), "its end is one of several") for key in ("disk", "first", "here")),
+    (WHEEL, with_end(here=4, all=4), "its directory has another number of entries"),
+    (
+        WHEEL,
+        with_part(last=(Part(b"x", b"", comment=LOCATOR),)),
+        "one that only some readers look at",
+    ),
+    (WHEEL, with_part(extra=extra(9, b"") * 2), "an extra field that is there twice"),
+    (
+        WHEEL,
+        with_part(extra=extra(9, b"x")[:-1]),
+        "an extra field that is there twice, or cut off",
+    ),
+    (WHEEL, with_part(more=b"#"), "more follows an entry's compressed bytes"),
+    (
+        WHEEL,
+        with_part(header={"packed": 9}, row={"packed": 9}),
+        "the compressed bytes of an entry have no end",
+    ),
+    (
+        WHEEL,
+        with_part(header={"size": 3}, row={"size": 3}),
+        "has other bytes than its size and its checksum say",
+    ),
+    (
+        WHEEL,
+        with_part(header={"size": 9999}, row={"size": 9999}),
+        "has other bytes than its size",
+    ),
     ("x.tgz", lambda: tarball(NPM)[:-20], "it is broken, or cut off"),
     ("x.tgz", lambda: gzip.compress(packed({"package/a": "x" * 4096})[:2000]), "unexpected end of data"),
     (
@@ -599,6 +660,10 @@ BROKEN: list[tuple[str, Callable[[], bytes], str]] = [
     ),
     ("x.tar.gz", lambda: tarball({"PKG-INFO": "Name: a b\n"}), "it names no version"),
 ]
+
+
+def test_a_wheel_may_spell_its_name_and_version_otherwise(tmp_path: Path) -> None:
+    assert check(tmp_path, "Kelp-1.2-1-py2.py3-none-any.whl", ARTIFACTS[WHEEL]).codes == []
 
 
 @pytest.mark.parametrize(("name", "make", "reason"), BROKEN, ids=[f"{one[0]} {one[2]}" for one in BROKEN])
@@ -638,15 +703,23 @@ def other_data(members: dict[str, bytes]) -> None:
     ("name", "make", "reason"),
     [
         ("x.gem", lambda: gem(packed(GOOD), change=other_data), "data.tar.gz (SHA256), data.tar.gz (SHA512)"),
-        ("x.whl", lambda: zipped({**wheel_files(PYTHON), "kelp/__init__.py": "x"}), ": kelp/__init__.py"),
-        ("x.whl", lambda: zipped({**wheel_files(PYTHON), "kelp/x.py": "x"}), "kelp/x.py (not listed)"),
         (
-            "x.whl",
+            WHEEL,
+            lambda: zipped({**wheel_files(PYTHON), "kelp/__init__.py": "x"}),
+            ": kelp/__init__.py",
+        ),
+        (
+            WHEEL,
+            lambda: zipped({**wheel_files(PYTHON), "kelp/x.py": "x"}),
+            "kelp/x.py (not listed)",
+        ),
+        (
+            WHEEL,
             lambda: zipped({key: one for key, one in wheel_files(PYTHON).items() if key != "kelp/__init__.py"}),
             "kelp/__init__.py (not there)",
         ),
         (
-            "x.whl",
+            WHEEL,
             lambda: zipped({**wheel_files(PYTHON), **{f"kelp/{number}": "" for number in range(8)}}),
             "kelp/4 (not listed), and 3 more",
         ),
@@ -661,7 +734,7 @@ def test_a_wrong_checksum_is_an_error(tmp_path: Path, name: str, make: Callable[
 def test_a_wrong_crc_is_an_error(tmp_path: Path) -> None:
     content = bytearray(zipped(wheel_files(PYTHON), method=zipfile.ZIP_STORED))
     content[content.index(b"About kelp-forms")] ^= 1
-    result = check(tmp_path, "x.whl", bytes(content))
+    result = check(tmp_path, WHEEL, bytes(content))
     assert (result.code, found(result)) == (1, [("error", "archive-unreadable")])
     assert "has other bytes than its size and its checksum say" in said(result)
 
@@ -687,7 +760,7 @@ def test_an_archive_that_unpacks_to_far_too_much_is_left_at_once(tmp_path: Path)
     bombs = {
         "x.tgz": gzip.compress(packed({"package/a": b"\0" * (100 << 20)})),
         "x.gem": packed({"metadata.gz": zeros, "data.tar.gz": gzip.compress(packed(GOOD))}),
-        "x.whl": zipped({**wheel_files(PYTHON), "a": b"\0" * (100 << 20)}),
+        WHEEL: zipped({**wheel_files(PYTHON), "a": b"\0" * (100 << 20)}),
     }
     for name, content in bombs.items():
         assert len(content) < 200_000
@@ -709,7 +782,7 @@ def test_what_is_passed_over_in_an_archive_counts_as_well(tmp_path: Path) -> Non
     ("limit", "name", "reason"),
     [
         ("_MOST_ENTRIES", "kelp-1.2.0.tgz", "it has more than 1 entries"),
-        ("_MOST_ENTRIES", "kelp-1.2.0-py3-none-any.whl", "it has more than 1 entries"),
+        ("_MOST_ENTRIES", WHEEL, "it has more than 1 entries"),
         ("_MOST_TEXT", "kelp-1.2.0.tgz", "MiB of texts"),
         ("_LARGEST", "kelp-1.2.0.tgz", "it has more than"),
     ],
@@ -741,7 +814,7 @@ def test_sizes_that_lead_backwards_are_refused(tmp_path: Path) -> None:
 
 def test_a_directory_of_a_zip_has_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zip_archive, "_MOST_DIRECTORY", 10)
-    assert check(tmp_path, "x.whl", ARTIFACTS["kelp-1.2.0-py3-none-any.whl"]).codes == ["archive-unsafe"]
+    assert check(tmp_path, WHEEL, ARTIFACTS[WHEEL]).codes == ["archive-unsafe"]
 
 
 def test_a_large_file_is_hashed_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -858,7 +931,7 @@ def test_a_wheel_is_the_same_as_the_directory_that_it_is_made_of(tmp_path: Path)
     lay(root, {"setup.py": ""})
     (tree,) = read_tree(str(root))
     (root / "setup.py").unlink()
-    artifact = artifact_at(write(tmp_path / "kelp.whl", artifacts.zipped_tree(root)))
+    artifact = artifact_at(write(tmp_path / WHEEL, artifacts.zipped_tree(root)))
     assert [one.snapshot for one in tree.skills] == [one.snapshot for one in artifact.skills]
     assert rules.problems(artifact) == []
 
@@ -870,21 +943,21 @@ def test_directories_of_an_archive_are_none_of_its_content(tmp_path: Path) -> No
     assert (result.code, found(result)) == (0, [("warning", "not-executable"), ("note", "no-skill-file")])
     (tmp_path / "x.gem").unlink()
     directory = zipfile.ZipInfo("kelp/empty/")
-    assert check(tmp_path, "x.whl", zipped(wheel_files(PYTHON), (directory, b""))).code == 0
+    assert check(tmp_path, WHEEL, zipped(wheel_files(PYTHON), (directory, b""))).code == 0
 
 
 def test_what_a_wheel_s_data_directory_puts_into_site_packages_is_looked_at_there(tmp_path: Path) -> None:
     place = "kelp/.agents/skills/kelp-forms/SKILL.md"
     data = {f"kelp-1.2.0.data/{scheme}/{place}": skill("kelp-forms") for scheme in ("purelib", "platlib")}
     (only, _), both = data.items(), dict(data)
-    found = check(tmp_path, "x.whl", zipped(wheel_files({"kelp/__init__.py": "", only[0]: only[1]})))
+    found = check(tmp_path, WHEEL, zipped(wheel_files({"kelp/__init__.py": "", only[0]: only[1]})))
     assert (found.code, found.json["packages"][0]["skills"][0]["path"]) == (0, place.removesuffix("/SKILL.md"))
-    (tmp_path / "x.whl").unlink()
-    found = check(tmp_path, "x.whl", zipped(wheel_files({"kelp/__init__.py": "", **both})))
+    (tmp_path / WHEEL).unlink()
+    found = check(tmp_path, WHEEL, zipped(wheel_files({"kelp/__init__.py": "", **both})))
     assert (found.code, found.codes) == (1, ["archive-unsafe"])
-    (tmp_path / "x.whl").unlink()
+    (tmp_path / WHEEL).unlink()
     headers = {"kelp/__init__.py": "", place: skill("kelp-forms"), "kelp-1.2.0.data/data/share/kelp.h": ""}
-    assert check(tmp_path, "x.whl", zipped(wheel_files(headers))).code == 0
+    assert check(tmp_path, WHEEL, zipped(wheel_files(headers))).code == 0
 
 
 @pytest.mark.parametrize(
@@ -901,7 +974,7 @@ def test_what_a_wheel_s_data_directory_puts_into_site_packages_is_looked_at_ther
     ],
 )
 def test_no_way_around_leads_into_site_packages(tmp_path: Path, place: str, reason: str) -> None:
-    result = check(tmp_path, "x.whl", zipped(wheel_files({**PYTHON, place: skill("kelp-forms")})))
+    result = check(tmp_path, WHEEL, zipped(wheel_files({**PYTHON, place: skill("kelp-forms")})))
     assert (result.code, [one for one in result.codes if one != "skill-elsewhere"]) == (1, ["archive-unsafe"])
     assert reason in said(result)
 
@@ -909,7 +982,7 @@ def test_no_way_around_leads_into_site_packages(tmp_path: Path, place: str, reas
 def test_a_record_without_the_hash_that_is_compared_proves_nothing(tmp_path: Path) -> None:
     files = wheel_files(PYTHON)
     record = str(files["kelp-1.2.0.dist-info/RECORD"]).replace("sha256=", "sha512=")
-    found = check(tmp_path, "x.whl", zipped({**files, "kelp-1.2.0.dist-info/RECORD": record}))
+    found = check(tmp_path, WHEEL, zipped({**files, "kelp-1.2.0.dist-info/RECORD": record}))
     assert (found.code, found.codes) == (1, ["checksum-mismatch"])
     assert "kelp/__init__.py (no SHA-256)" in said(found)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import gems
 import pytest
-from artifacts import entry, gem, packed, tarball, wheel_files, write, zipped
+from artifacts import WHEEL, entry, gem, packed, tarball, wheel_files, write, zipped
 from projects import Project, skill
 from tools import need, need_network, need_python_tool
 
@@ -147,7 +147,7 @@ def test_of_what_a_former_build_has_left_setuptools_is_rid_first(
     files = {"kelp/__init__.py": "", f"{place}/SKILL.md": skill("kelp-forms")}
     project = Project(tmp_path).write({f"kelp/{path}": one for path, one in {**files, "pyproject.toml": text}.items()})
     more = {f"{place}/old.md": "", "kelp/skills/kelp-old/SKILL.md": skill("kelp-old")}
-    name = "kelp-1.2.0-py3-none-any.whl"
+    name = WHEEL
     write(project.root / name, zipped(wheel_files({**files, **more})))
     problems = check(project, "kelp", name).json["problems"]
     assert [one["code"] for one in problems] == ["artifact-differs"] * 2
@@ -379,18 +379,18 @@ def test_what_a_setting_puts_elsewhere_is_where_the_wheel_has_it(tmp_path: Path)
     project = Project(tmp_path / "all").write({f"kelp/{path}": text for path, text in tree.items()})
     place = "kelp/.agents/skills"
     files = {f"{place}/{name}/SKILL.md": skill(name) for name in ("kelp-forms", "kelp-x", "kelp-y")}
-    write(project.root / "kelp.whl", zipped(wheel_files({"kelp/__init__.py": "", **files})))
+    write(project.root / WHEEL, zipped(wheel_files({"kelp/__init__.py": "", **files})))
     write(
         project.root / "kelp.tar.gz",
         tarball({**tree, "PKG-INFO": PKG_INFO}),
     )
-    result = check(project, "kelp", "kelp.whl", "kelp.tar.gz")
+    result = check(project, "kelp", WHEEL, "kelp.tar.gz")
     assert (result.code, [one for one in found(result) if one[0] != "note"]) == (0, [])
     assert [one["path"] for one in result.json["packages"][0]["skills"]] == [
         "more/kelp-x", "more/kelp-y", "skills/kelp-forms",
     ]  # fmt: skip
-    write(project.root / "kelp.whl", zipped(wheel_files({"kelp/__init__.py": ""})))
-    result = check(project, "kelp", "kelp.whl")
+    write(project.root / WHEEL, zipped(wheel_files({"kelp/__init__.py": ""})))
+    result = check(project, "kelp", WHEEL)
     assert ("error", "skill-not-packaged", "kelp", "skills/kelp-forms") in found(result)
 
 
@@ -399,12 +399,12 @@ def test_where_the_build_alone_knows_its_skills_the_artifact_tells(tmp_path: Pat
     project = Project(tmp_path / "all").write({f"kelp/{path}": text for path, text in tree.items()})
     assert [one[:2] for one in found(check(project, "kelp"))] == [("error", "no-skills"), ("note", "skill-elsewhere")]
     files = {"kelp/__init__.py": "", "kelp/skills/kelp-forms/SKILL.md": skill("kelp-forms")}
-    write(project.root / "kelp.whl", zipped(wheel_files(files)))
+    write(project.root / WHEEL, zipped(wheel_files(files)))
     write(
         project.root / "kelp.tar.gz",
         tarball({**tree, "PKG-INFO": PKG_INFO}),
     )
-    result = check(project, "kelp", "kelp.whl", "kelp.tar.gz")
+    result = check(project, "kelp", WHEEL, "kelp.tar.gz")
     assert (result.code, found(result)) == (0, [("note", "skill-elsewhere", "kelp", "data")])
 
 
@@ -424,8 +424,8 @@ def test_a_script_that_lost_its_bit_in_the_build_is_a_note(tree: Project) -> Non
 
 def test_packages_of_two_ecosystems_are_two(tree: Project) -> None:
     files = {path: text for path, text in PYTHON.items() if path.startswith("kelp")}
-    write(tree.root / "kelp.whl", zipped(wheel_files(files)))
-    assert found(check(tree, "kelp", "kelp.whl")) == [("note", "not-compared", "kelp.whl", ".")]
+    write(tree.root / WHEEL, zipped(wheel_files(files)))
+    assert found(check(tree, "kelp", WHEEL)) == [("note", "not-compared", WHEEL, ".")]
 
 
 def test_a_wheel_has_below_its_package_what_the_tree_has_below_src(tmp_path: Path) -> None:
@@ -434,10 +434,13 @@ def test_a_wheel_has_below_its_package_what_the_tree_has_below_src(tmp_path: Pat
     )
     project.write({"pyproject.toml": '[project]\nname = "kelp"\n'})
     files = {path: text for path, text in PYTHON.items() if path.startswith("kelp")}
-    write(project.root / "kelp.whl", zipped(wheel_files(files)))
-    assert (check(project, ".", "kelp.whl").code, found(check(project, ".", "kelp.whl"))) == (0, [])
-    write(project.root / "kelp.whl", zipped(wheel_files({"kelp/__init__.py": ""})))
-    result = check(project, ".", "kelp.whl")
+    write(project.root / WHEEL, zipped(wheel_files(files)))
+    assert (
+        check(project, ".", WHEEL).code,
+        found(check(project, ".", WHEEL)),
+    ) == (0, [])
+    write(project.root / WHEEL, zipped(wheel_files({"kelp/__init__.py": ""})))
+    result = check(project, ".", WHEEL)
     assert 'package-data]: kelp = [".agents/skills/**/*"]' in said(result)
 
 
