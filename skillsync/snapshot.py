@@ -23,7 +23,7 @@ from skillsync.values import Value, field
 
 if TYPE_CHECKING:
     import hashlib
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 # Left behind by tools that run what is in a skill: never content, on both sides of every comparison.
 _IGNORED_DIRECTORIES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
@@ -94,6 +94,15 @@ def shipped_faults(found: Snapshot) -> tuple[Fault, ...]:
     shipped = {path for path in found.tree if any(part.lower() in _RUNTIME for part in path.split("/"))}
     reason = "is a runtime directory, which no provider may ship"
     return found.faults + tuple(Fault(path=path, reason=reason) for path in sorted({*found.runtime, *shipped}))
+
+
+def link_faults(tree: Tree) -> Iterator[Fault]:
+    """Yield the links of a whole tree that don't lead to a file of it."""
+    links = [(path, entry) for path, entry in tree.items() if isinstance(entry, Link)]
+    directories = directories_of(tree) if links else frozenset()
+    for path, link in links:
+        if reason := resolve_link(path, link.target, tree, directories):
+            yield Fault(path=path, reason=f"is a link that {reason}")
 
 
 def twin_of(name: str) -> str:
@@ -288,11 +297,7 @@ class Walk:
 
     def check_links(self) -> None:
         """Find the links that don't lead to a file of the same skill; possible once all entries are known."""
-        links = [(path, entry) for path, entry in self.tree.items() if isinstance(entry, Link)]
-        directories = directories_of(self.tree) if links else frozenset()
-        for path, link in links:
-            if reason := resolve_link(path, link.target, self.tree, directories):
-                self.fault(path, f"is a link that {reason}")
+        self.faults += link_faults(self.tree)
 
 
 class _Walk(Walk):

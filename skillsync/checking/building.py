@@ -163,7 +163,20 @@ def _copy(root: str, into: str) -> str:
     if os.path.lexists(f"{top}/{git.NAME}"):
         with open(f"{into}/{git.NAME}", "w", encoding="utf-8", errors="surrogateescape") as opened:
             opened.write(f"gitdir: {git.directory(top)}\n")
+    _lead_out(top, into)
     return os.path.normpath(f"{into}/{os.path.relpath(root, top)}")
+
+
+def _lead_out(top: str, into: str) -> None:
+    """Let the links of a copy that lead out of it lead to where the tree's do."""
+    for directory, directories, names in os.walk(into):
+        inner = os.path.relpath(directory, into)
+        for name in (*directories, *names):
+            path = f"{directory}/{name}"
+            target = os.readlink(path) if os.path.islink(path) else ""
+            if os.path.normpath(f"{inner}/{target}").startswith("../") and not os.path.isabs(target):
+                os.unlink(path)
+                os.symlink(os.path.normpath(f"{top}/{inner}/{target}"), path)
 
 
 def _left_out(directory: str, names: Sequence[str]) -> set[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from skillsync.checking.offer import few, problem
 from skillsync.checking.packaging import mend
 from skillsync.errors import Code, Problem, Severity
-from skillsync.hashing import MAX_LINKS, File
+from skillsync.hashing import MAX_LINKS, SKILL_FILE, File, Link, parents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -47,19 +47,61 @@ def differences(pairs: Iterable[Pair]) -> Iterator[Problem]:
         yield from _of_another_state(tree, artifact, built.values())
 
 
+def replaced_links(pairs: Iterable[Pair]) -> set[tuple[str | None, str | None]]:
+    """Return the links of trees in whose places consumers get files, each after its tree's root."""
+    return {
+        (tree.package.root, path)
+        for tree, artifact in pairs
+        if artifact.is_installed and tree.is_python_source
+        for path in _replaced_links(tree, artifact)
+    }
+
+
+def _replaced_links(tree: Offer, artifact: Offer) -> Iterator[str]:
+    built = _matched(tree, artifact)
+    for shipped in tree.skills:
+        skill, other = shipped.found, built.get(shipped.found.path)
+        if other and skill.is_link:
+            yield from (skill.path, f"{skill.path}/{SKILL_FILE}")
+        if other and shipped.snapshot and other.snapshot:
+            inner = _replaced(shipped.snapshot.tree, other.snapshot.tree)
+            yield from (f"{skill.path}/{path}" for path in inner)
+    yield from (place for place in _linked_places(tree) if any(_is_below(tree, place, one) for one in artifact.skills))
+
+
+def _replaced(mine: Tree, its: Tree) -> set[str]:
+    """Return the links of a skill in whose places a build has put files."""
+    filled = {path for path, entry in its.items() if isinstance(entry, File)}
+    filled |= {above for path in its for above in parents(path)}
+    return {path for path, entry in mine.items() if isinstance(entry, Link) and path in filled}
+
+
+def _linked_places(tree: Offer) -> list[str]:
+    """Return the directories of skills that are links, so that nothing in them was looked at."""
+    return [one.path for one in tree.provider.problems if one.code is Code.UNSAFE_SKILL and one.path]
+
+
+def _is_below(tree: Offer, place: str, other: Shipped) -> bool:
+    return any(other.found.path.startswith(f"{one}/") for one in tree.identity.installed(place))
+
+
 def _of_another_state(tree: Offer, artifact: Offer, built: Iterable[Shipped]) -> Iterator[Problem]:
     """Yield the skills of an artifact that its tree does not have."""
     taken = {one.found.path for one in built}
     moved = {one.rpartition("/")[2] for one in tree.elsewhere}
+    text, severity, hint = "the artifact is of another state", Severity.WARNING, _without_more(tree, artifact)
+    if artifact.is_fresh:
+        text, severity, hint = "the build makes it", Severity.NOTE, "see that it makes the same of every clone"
     for other in artifact.skills:
-        if other.found.path not in taken and other.found.name not in moved:
+        is_linked = any(_is_below(tree, place, other) for place in _linked_places(tree))
+        if not (other.found.path in taken or other.found.name in moved or is_linked):
             yield problem(
                 artifact.package,
                 Code.ARTIFACT_DIFFERS,
                 other.found.path,
-                f"is not in {tree.package.source}: the artifact is of another state",
-                severity=Severity.WARNING,
-                hint=_without_more(tree, artifact),
+                f"is not in {tree.package.source}: {text}",
+                severity=severity,
+                hint=hint,
                 skill=other.found.name,
             )
 
@@ -104,9 +146,14 @@ def _of_skill(tree: Offer, artifact: Offer, shipped: Shipped, other: Shipped) ->
         return
     skill, where = shipped.found, artifact.package.source
     mine, its = shipped.snapshot.tree, other.snapshot.tree
-    missing = [path for path in mine if path not in its and path not in shipped.unshared]
+    replaced = _replaced(mine, its) if tree.is_python_source else set()
+    missing = [path for path in mine if path not in its and path not in shipped.unshared | replaced]
+    # Of what a link out of the skill leads to, only the build knows.
+    unknown = {path for path in replaced if isinstance(_content(mine, path, mine[path]), Link)}
     changed = [
-        path for path, entry in mine.items() if path in its and its[path] not in {entry, _content(mine, path, entry)}
+        path
+        for path, entry in mine.items()
+        if path in its and path not in unknown and its[path] not in {entry, _content(mine, path, entry)}
     ]
     if missing:
         hint = mend(tree, shipped, missing)
@@ -114,19 +161,21 @@ def _of_skill(tree: Offer, artifact: Offer, shipped: Shipped, other: Shipped) ->
         yield problem(tree.package, Code.SKILL_NOT_PACKAGED, skill.path, text, hint=hint, skill=skill.name)
     if changed:
         text = f"has other content in {where}: {few(changed)}"
-        yield problem(tree.package, Code.ARTIFACT_DIFFERS, skill.path, text, hint=_BUILD_AGAIN, skill=skill.name)
+        severity, hint = Severity.ERROR, _BUILD_AGAIN
+        if artifact.is_fresh:
+            severity, hint = Severity.WARNING, "the build changes them: see that this is meant"
+        yield problem(
+            tree.package, Code.ARTIFACT_DIFFERS, skill.path, text, severity=severity, hint=hint, skill=skill.name
+        )
     yield from _ignored(tree, where, shipped, its)
     yield from _bits(tree, where, skill, shipped.snapshot, other.snapshot)
-    if more := [path for path in its if path not in mine]:
+    if more := [path for path in its if path not in mine and replaced.isdisjoint(parents(path))]:
         text = f"has more in {where}: {few(more)}"
+        severity, hint = Severity.WARNING, f"{_without_more(tree, artifact)}; if the build makes them, this is well"
+        if artifact.is_fresh:
+            severity, hint = Severity.NOTE, "the build makes them: see that it makes the same of every clone"
         yield problem(
-            tree.package,
-            Code.ARTIFACT_DIFFERS,
-            skill.path,
-            text,
-            severity=Severity.WARNING,
-            hint=f"{_without_more(tree, artifact)}; if the build makes them, this is well",
-            skill=skill.name,
+            tree.package, Code.ARTIFACT_DIFFERS, skill.path, text, severity=severity, hint=hint, skill=skill.name
         )
 
 
@@ -170,7 +219,7 @@ def _bits(tree: Offer, where: str, skill: FoundSkill, mine: Snapshot, its: Snaps
 
 
 def _content(tree: Tree, path: str, entry: Entry) -> Entry:
-    """Return the file that an entry stands for: many builds put one in a link's place."""
+    """Return the file of the tree that an entry stands for: many builds put one in a link's place."""
     for _ in range(MAX_LINKS):
         if isinstance(entry, File):
             break

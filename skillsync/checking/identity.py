@@ -6,6 +6,7 @@ Invariants: pure; bytes in, values out; what only a build could tell (a computed
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from skillsync.discovery.gem import rubygems
@@ -71,11 +72,10 @@ class Identity(Value):
         return bool(self.backend) and not self.backend.startswith(_LEAVE_LINKS_OUT)
 
     def may_pack(self, directory: str) -> bool:
-        """Whether npm may pack a directory at the top, as far as it is told by `files`."""
-        # Negated twice is not negated; and what leads up may come down anywhere.
+        """Whether npm may pack something of a directory, as far as it is told by `files`."""
+        # Negated twice is not negated.
         listed = [""] if self.files is None else [one for one in self.files if not re.match(r"!(?!!)", one)]
-        tops = ("" if ".." in one else one.removeprefix("./").lstrip("/").partition("/")[0] for one in listed)
-        return any(top in {"", ".", directory} or not _GLOB.isdisjoint(top) for top in tops)
+        return any(_may_meet(one, directory) for one in listed)
 
     def installed(self, path: str) -> Iterator[str]:
         """Yield where what is built may have a path of the tree, what is likelier first."""
@@ -116,6 +116,14 @@ def npm(content: bytes) -> Identity | None:
     listed = data.get("files")
     files = (*_texts(listed), *_always_packed(data)) if isinstance(listed, list) else None
     return Identity(name=found.name, version=version, files=files)
+
+
+def _may_meet(pattern: str, directory: str) -> bool:
+    """Whether a pattern of npm's may stand for a directory, or what is above or below it; case may count or not."""
+    names = [name for name in pattern.lower().split("/") if name not in {"", "."}]
+    plain = takewhile(_GLOB.isdisjoint, names)
+    is_alike = all(name == other for name, other in zip(plain, directory.lower().split("/"), strict=False))
+    return is_alike or ".." in names  # what leads up may come down anywhere
 
 
 def _always_packed(data: Mapping[str, Any]) -> Iterator[str]:

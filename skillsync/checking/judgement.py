@@ -11,14 +11,15 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from skillsync.checking import rules
-from skillsync.checking.comparison import differences
+from skillsync.checking.comparison import differences, replaced_links
 from skillsync.checking.offer import joined, problem
+from skillsync.checking.packaging import left_out
 from skillsync.checking.pairing import paired
 from skillsync.errors import Code, Problem, Severity
 from skillsync.values import Value, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from skillsync.checking.offer import Offer, Shipped
     from skillsync.checking.pairing import Pair
@@ -41,8 +42,11 @@ def judge(offers: Sequence[Offer], built: Sequence[Pair] = ()) -> list[Judged]:
     # Some builds put skills where they are; what isn't in the tree's own places is in the artifact's.
     filled = {id(tree) for tree, artifact in pairs if artifact.skills}
     own = {id(offer): rules.problems(_as_its_tree(offer, trees.get(id(offer)))) for offer in everything}
+    replaced = replaced_links(pairs)
+    built_trees = {id(tree) for tree, _ in pairs}
+    unbuilt = [one for offer in offers if id(offer) not in built_trees for one in left_out(offer)]
     more: defaultdict[tuple[str | None, str | None], list[Problem]] = defaultdict(list)
-    for one in (*alone, *differences(pairs), *_shared(everything, pairs)):
+    for one in (*alone, *unbuilt, *differences(pairs), *_shared(everything, pairs)):
         more[one.root, one.provider].append(one)
     judged = []
     for offer in everything:
@@ -52,7 +56,9 @@ def judge(offers: Sequence[Offer], built: Sequence[Pair] = ()) -> list[Judged]:
             problems, repeated = _told_apart(offer, problems, own[id(tree)], has_skills=has_skills)
         elif id(offer) in filled:
             problems = [one for one in problems if one.code is not Code.NO_SKILLS]
-        problems += more[offer.package.root, offer.package.key]
+        void = {_bare(one) for one in own[id(tree or offer)] if _is_void(one, replaced)}
+        problems = [one for one in problems if _bare(one) not in void] + more[offer.package.root, offer.package.key]
+        repeated = [one for one in repeated if _bare(one) not in void]
         judged.append(Judged(offer=offer, problems=tuple(problems), repeated=tuple(repeated)))
     return judged
 
@@ -116,6 +122,11 @@ def _told_apart(
     left_out |= set() if artifact.is_installed else {Code.SKILL_ELSEWHERE}
     kept = [one for one in problems if one.code not in left_out]
     return [one for one in kept if _bare(one) not in known], [one for one in kept if _bare(one) in known]
+
+
+def _is_void(one: Problem, replaced: Container[tuple[str | None, str | None]]) -> bool:
+    """Whether a problem is of a link, and nobody gets that."""
+    return one.code in {Code.UNSAFE_SKILL, Code.INVALID_SKILL} and (one.root, one.path) in replaced
 
 
 def _bare(problem: Problem) -> tuple[object, ...]:

@@ -64,7 +64,8 @@ class Offer(Value):
     `package.source` is what the person has named, `package.root` the same as an absolute path. `elsewhere` are the
     directories with a SKILL.md where nobody looks. `about` is the file that makes it a package: what is wrong with all
     of it is said of that. `is_beside` tells whether another one that is checked has skills, so that it may have none;
-    `is_read` is False where only `problems`, those of reading it, are known. `below` are the projects in a tree that
+    `is_read` is False where only `problems`, those of reading it, are known; `is_fresh` tells of an artifact whether it
+    was built of its tree just now. `below` are the projects in a tree that
     may have skills.
     """
 
@@ -78,12 +79,18 @@ class Offer(Value):
     problems: tuple[Problem, ...] = ()
     is_beside: bool = False
     is_read: bool = True
+    is_fresh: bool = False
     below: tuple[str, ...] = ()
 
     @property
     def is_installed(self) -> bool:
         """Whether consumers get its files as they are: those of a tree or a source distribution are built first."""
         return self.is_artifact and not self.package.source.endswith(SDIST)
+
+    @property
+    def is_python_source(self) -> bool:
+        """Whether wheels, which hold no links, are built of it: some builds put files in the places of these."""
+        return self.package.ecosystem == PYPI and not self.is_installed
 
     @property
     def searched(self) -> tuple[str, ...]:

@@ -10,12 +10,14 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from skillsync.checking import backends
+from skillsync.checking.offer import few, problem
 from skillsync.checking.wanted import are_few, wanted
 from skillsync.discovery import PYPI
-from skillsync.hashing import Link
+from skillsync.errors import Code, Problem
+from skillsync.hashing import Link, parents
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Iterator
 
     from skillsync.checking.offer import Offer, Shipped
     from skillsync.checking.wanted import Wanted
@@ -31,9 +33,11 @@ def mend(tree: Offer, skill: Shipped, missing: Collection[str] = ()) -> str:
     """Return what makes a build take in a skill, or the files of it that are missing, as paths in its directory."""
     if tree.package.ecosystem == "gem":
         return _gem(tree, skill, wanted(tree, skill, missing))
+    if tree.package.ecosystem != "gem" and _links(skill, missing):
+        return f"{'npm' if tree.package.ecosystem == 'npm' else 'the build'} leaves links out: put files in their place"
     if tree.package.ecosystem == PYPI:
         return backends.mend(tree.identity, wanted(tree, skill, missing))
-    return _npm(tree, skill, missing)
+    return _npm(tree, missing)
 
 
 def _gem(tree: Offer, skill: Shipped, files: Wanted) -> str:
@@ -51,16 +55,45 @@ def _gem(tree: Offer, skill: Shipped, files: Wanted) -> str:
     )
 
 
-def _npm(tree: Offer, skill: Shipped, missing: Collection[str]) -> str:
+def left_out(tree: Offer) -> Iterator[Problem]:
+    """Yield what npm surely leaves out of what a tree ships, so that nothing has to be built to know it."""
+    for skill in tree.skills if tree.package.ecosystem == "npm" and not tree.is_artifact else ():
+        entries = skill.snapshot.tree if skill.snapshot else {}
+        never = [path for path, entry in entries.items() if isinstance(entry, Link) or _is_never_packed(path)]
+        if not tree.identity.may_pack(skill.found.path):
+            text, hint = f"is not named by `files` in {tree.about}", mend(tree, skill)
+        elif missing := [path for path in never if path not in skill.unshared]:
+            text, hint = f"is packed without {few(missing)}", mend(tree, skill, missing)
+        else:
+            continue
+        yield problem(tree.package, Code.SKILL_NOT_PACKAGED, skill.found.path, text, hint=hint, skill=skill.found.name)
+
+
+def _links(skill: Shipped, paths: Iterable[str]) -> bool:
+    """Whether a skill has a link at one of the paths."""
     entries = skill.snapshot.tree if skill.snapshot else {}
-    if any(isinstance(entries[path], Link) for path in missing):
-        return "npm leaves links out: put files in their place"
+    return any(isinstance(entries.get(path), Link) for path in paths)
+
+
+def _npm(tree: Offer, missing: Collection[str]) -> str:
     if missing and all(_is_never_packed(path) for path in missing):
         return "npm packs no files of these names: leave them out, or call them otherwise"
     if tree.identity.files is None:
         return "see that no .npmignore or .gitignore leaves it out"
-    places = " and ".join(map(_quoted, dict.fromkeys(posixpath.dirname(one.found.path) for one in tree.skills)))
-    return f"in package.json, add {places} to `files`; see that no .npmignore or .gitignore leaves it out"
+    places = dict.fromkeys(posixpath.dirname(one.found.path) for one in tree.skills)
+    if left := [one for one in places if not _is_named(tree.identity.files, one)]:
+        added = " and ".join(map(_quoted, left))
+        return f"in package.json, add {added} to `files`; see that no .npmignore or .gitignore leaves it out"
+    return (
+        "see that no `!` in `files` of package.json, and no .npmignore or .gitignore "
+        f"in {' or '.join(f'{one}/' for one in places)}, leaves it out"
+    )
+
+
+def _is_named(files: Iterable[str], directory: str) -> bool:
+    """Whether npm's `files` names a directory, or one that it is in, as it stands."""
+    known = {one.removeprefix("./").strip("/") for one in files}
+    return not known.isdisjoint((directory, *parents(directory)))
 
 
 def _is_never_packed(path: str) -> bool:

@@ -16,7 +16,7 @@ from skillsync.discovery import PYPI
 from skillsync.discovery.skill import foreign_tag, value
 from skillsync.errors import Code, Problem, Severity
 from skillsync.hashing import SKILL_FILE
-from skillsync.snapshot import is_ignored, shipped_faults
+from skillsync.snapshot import is_ignored, link_faults, shipped_faults
 from skillsync.values import replace
 
 if TYPE_CHECKING:
@@ -133,11 +133,14 @@ def stem(package: str) -> str:
 
 def _of_tree(offer: Offer, shipped: Shipped, snapshot: Snapshot) -> Iterator[Problem]:
     """Yield what makes a skill unsafe, and what is wrong with its files as files."""
-    skill = shipped.found
+    skill, stray = shipped.found, set(link_faults(snapshot.tree))
     for fault in shipped_faults(snapshot):
         path = f"{skill.path}/{fault.path}"
         severity, reason = Severity.ERROR, fault.reason
         hint = "take it out of the skill: no consumer installs one that holds it"
+        if offer.is_python_source and fault in stray:
+            severity = Severity.WARNING
+            hint = "put the file itself in its place, or see by --build that what is built has one there"
         if fault.path in shipped.unshared:
             severity, reason = Severity.NOTE, f"{reason}; git ignores it, so nobody else has it"
             hint = "see that what is built here has it not: no consumer installs a skill that holds it"

@@ -132,7 +132,8 @@ def _built(offers: Sequence[Offer]) -> tuple[list[Pair], list[Problem], list[str
             except SkillsyncError as error:
                 problems += [one for one in error.problems if one not in problems]
             else:
-                found += [(offer, read_artifact(path, os.path.basename(path))) for path in paths]
+                artifacts = (read_artifact(path, os.path.basename(path)) for path in paths)
+                found += [(offer, replace(one, is_fresh=True)) for one in artifacts]
     return found, problems, output
 
 

@@ -32,7 +32,8 @@ class FoundSkill(Value):
 
     `problems` are errors where a MUST is broken: who reads them for a project decides whether it has to stop.
     `snapshot` is what was read of its files, hidden characters looked for, if that was asked for: its frontmatter is of
-    the same read, so what was found valid is what is hashed.
+    the same read, so what was found valid is what is hashed. `is_link` tells whether its directory, or its SKILL.md, is
+    a link: nothing of it was read then.
     """
 
     name: str
@@ -41,6 +42,7 @@ class FoundSkill(Value):
     problems: tuple[Problem, ...]
     is_valid: bool
     snapshot: Snapshot | None = None
+    is_link: bool = False
 
 
 class Ignored(Value):
@@ -173,9 +175,10 @@ def child_of(
     if kind in {Kind.FILE, Kind.OTHER}:
         return Ignored(path=path, reason=f"is {kind.value}, not a skill's directory")
     if kind is Kind.LINK:
-        return _invalid(
+        wrong = _invalid(
             package, name, path, "is a symbolic link, and has to be a directory", "ship the directory itself"
         )
+        return replace(wrong, is_link=True)
     try:
         with opened(name) as inner:
             return _directory(package, name, path, inner)
@@ -201,9 +204,9 @@ def _directory(package: Package, name: str, path: str, inner: Inside) -> FoundSk
     # tree walker has found that it is what was installed.
     linked = entries[SKILL_FILE] is Kind.LINK and bool(package.recorded(path).get(SKILL_FILE))
     if entries[SKILL_FILE] is not Kind.FILE and not linked:
-        kind = entries[SKILL_FILE].value
-        wrong = _invalid(package, name, file, f"is {kind}, and has to be a regular file", "ship the file itself")
-        return replace(wrong, path=path, snapshot=inner.whole())
+        kind = entries[SKILL_FILE]
+        wrong = _invalid(package, name, file, f"is {kind.value}, and has to be a regular file", "ship the file itself")
+        return replace(wrong, path=path, snapshot=inner.whole(), is_link=kind is Kind.LINK)
     content = inner.start(linked=linked)
     if content is None:
         message = "is a link, and does not lead to the file that was installed"

@@ -538,6 +538,44 @@ def test_a_python_project_is_built_as_from_a_clean_checkout(tmp_path: Path, is_u
 
 
 @pytest.mark.usefixtures("uv")
+def test_what_a_build_makes_is_of_no_other_state(tmp_path: Path) -> None:
+    place = "kelp/.agents/skills"
+    made = {f"{place}/kelp-forms/SKILL.md": skill("kelp-forms", "Another.\n"), f"{place}/kelp-forms/more.md": ""}
+    made[f"{place}/kelp-x/SKILL.md"] = skill("kelp-x")
+    packing = "".join(f"            ({path!r}, {text!r}),\n" for path, text in made.items())
+    start = '            ("kelp/__init__.py", ""),\n'
+    files = {**PYTHON, "backend.py": BACKEND.replace(start, start + packing)}
+    project = Project(tmp_path / "all").write(files)
+    result = check(project, ".", "--build")
+    wheel = "kelp-1.0-py3-none-any.whl"
+    assert (result.code, found(result)) == (
+        0,
+        [
+            ("warning", "artifact-differs", ".", f"{place}/kelp-forms"),
+            ("note", "artifact-differs", ".", f"{place}/kelp-forms"),
+            ("note", "artifact-differs", wheel, f"{place}/kelp-x"),
+        ],
+    )
+    assert "build it again" not in said(result)
+    installed = {path: text for path, text in files.items() if path.startswith("kelp/")}
+    write(project.root / wheel, zipped(wheel_files(installed | made, version="1.0")))
+    result = check(project, ".", wheel)
+    assert (result.code, [one[0] for one in found(result)]) == (1, ["error", "warning", "warning"])
+    assert said(result).count("build it again") == 3
+
+
+@pytest.mark.usefixtures("uv")
+def test_a_link_out_of_a_tree_leads_there_from_its_copy_too(tmp_path: Path) -> None:
+    start = "def build_sdist(directory, settings=None):\n"
+    asking = "    assert open('out.md').read() == open('in.md').read() == open('at.md').read() == 'a'\n"
+    project = Project(tmp_path / "all").write({f"kelp/{path}": text for path, text in PYTHON.items()})
+    project.write({"a.md": "a", "kelp/a.md": "a", "kelp/backend.py": BACKEND.replace(start, start + asking)})
+    for name, target in (("out", "../a.md"), ("in", "a.md"), ("at", project.root / "a.md")):
+        (project.root / f"kelp/{name}.md").symlink_to(target)
+    assert check(project, "kelp", "--build").codes == ["skill-not-packaged"]
+
+
+@pytest.mark.usefixtures("uv")
 @pytest.mark.parametrize("kind", ["directory", "file"])
 def test_a_build_may_ask_git_of_a_repository_that_is_above(tmp_path: Path, kind: str) -> None:
     need("git")

@@ -58,7 +58,7 @@ def test_skills_for_contributors_are_those_that_files_does_not_name(
 
 def test_skills_for_contributors_alone_are_those_that_files_has_forgotten(tmp_path: Path) -> None:
     project = package(tmp_path, f"{OWN}/kelp-review", files=["dist"])
-    assert checked(project) == ([f"{OWN}/kelp-review"], [])
+    assert checked(project) == ([f"{OWN}/kelp-review"], [f"skill-not-packaged {OWN}/kelp-review"])
 
 
 def test_links_to_skills_are_for_other_agents(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import zipfile
@@ -406,9 +407,46 @@ def test_a_hint_goes_by_what_is_missing_and_what_is_there(
         ('"files": ["lib"]', (), 'in package.json, add "skills" to `files`; see that no .npmignore'),
         ('"files": "lib"', (), "see that no .npmignore or .gitignore leaves it out"),
         ('"files": ["skills"]', ("a.orig", "ref/.npmrc"), "npm packs no files of these names"),
-        ('"files": ["skills"]', ("a.orig", "ref/a.md"), 'in package.json, add "skills" to `files`'),
+        ('"files": ["skills"]', ("a.orig", "ref/a.md"), "see that no `!` in `files` of package.json"),
+        ('"files": ["skills/**/*.md"]', ("a.txt",), 'in package.json, add "skills" to `files`'),
     ],
 )
 def test_a_hint_is_what_npm_goes_by(tmp_path: Path, package: str, missing: tuple[str, ...], hint: str) -> None:
     files = {"package.json": f'{{"name": "kelp", "version": "1.0.0", {package}}}', "skills/kelp-forms/SKILL.md": ""}
     assert told(tmp_path, files | below("skills/kelp-forms", dict.fromkeys(missing, "")), *missing).startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("files", "inner", "text"),
+    [
+        (["lib"], "a.md", "is not named by `files` in package.json"),
+        (["skills/other", "docs/*"], "a.md", "is not named by `files` in package.json"),
+        (["skills/kelp-forms/*.md"], "a.md", None),
+        (["lib/../skills"], "a.md", None),
+        (["./"], "a.md", None),
+        (None, "a.md", None),
+        (["skills"], ".npmrc", "is packed without .npmrc"),
+        (["skills"], "ref/a.orig", "is packed without ref/a.orig"),
+        (None, "link.md", "is packed without link.md"),
+    ],
+)
+def test_what_npm_surely_leaves_out_is_known_without_a_build(
+    tmp_path: Path, files: list[str] | None, inner: str, text: str | None
+) -> None:
+    data = {"name": "kelp", "version": "1.2.0"} | ({} if files is None else {"files": files})
+    place = "skills/kelp-forms"
+    project = Project(tmp_path / "all").write(
+        {"package.json": json.dumps(data), f"{place}/SKILL.md": skill("kelp-forms"), f"{place}/{inner}": "a\n"}
+    )
+    if inner == "link.md":
+        (project.root / place / inner).unlink()
+        (project.root / place / inner).symlink_to("SKILL.md")
+    result = project.run("check", ".", "--format", "json")
+    said = [(one["code"], one["message"]) for one in result.json["problems"]]
+    assert said == ([("skill-not-packaged", f"{place} {text}")] if text else [])
+    need("npm")
+    built = project.run("check", ".", "--build", "--format", "json")
+    assert (built.code, [one["hint"] for one in built.json["problems"]]) == (
+        result.code,
+        [one["hint"] for one in result.json["problems"]],
+    )
