@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _DATA = ("tool", "setuptools", "package-data")
 _CONFIG = "options.package_data"
+_EXCLUDED = ("tool", "setuptools", "exclude-package-data")
+_EXCLUDED_IN_CONFIG = "options.exclude_package_data"
 _HATCH = ("tool", "hatch", "build")
 _PDM = ("tool", "pdm", "build")
 _UV = ("tool", "uv", "build-backend")
@@ -55,7 +57,13 @@ def _setuptools(identity: Identity, wanted: Wanted) -> str:
         said = f"in setup.py, add to the call of setup(): package_data={{{', '.join(new)}}}"
     else:
         said = _in_config(config, rows)
-    return said or "see that neither `exclude-package-data` nor MANIFEST.in leaves it out: package data has it"
+    if settings.table(*_EXCLUDED):
+        seen = f"in pyproject.toml, see that [{'.'.join(_EXCLUDED)}] doesn't leave it out"
+    elif _EXCLUDED_IN_CONFIG in config:
+        seen = f"in setup.cfg, see that [{_EXCLUDED_IN_CONFIG}] doesn't leave it out"
+    else:
+        return said or "see that MANIFEST.in doesn't leave it out: package data has it"
+    return f"{said}; {seen}" if said else seen
 
 
 def _package(place: str) -> tuple[str, str]:
@@ -130,7 +138,7 @@ def _in_table(settings: Settings, table: Sequence[str], rows: Mapping[str, Seque
     found, header = settings.table(*table), f"[{'.'.join(table)}]"
     left = {key: [one for one in values if one not in _quoted(_texts(found.get(key)))] for key, values in rows.items()}
     said = [
-        f"add {', '.join(values)} to `{_key(key)}` of {header}"
+        f"add {', '.join(values)} to {'' if key in found else 'a new list '}`{_key(key)}` of {header}"
         for key, values in left.items()
         if values and (key in found or wanted.files)
     ]

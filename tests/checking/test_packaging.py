@@ -69,12 +69,12 @@ def done(text: str, said: str) -> str:
         return text.replace(f"{found[2]}: [", f"{found[2]}: [{found[1]}, ")
     if found := re.fullmatch(r"add to the call of setup\(\): (.*)", said):
         return text.replace("setup(", f"setup({found[1]}, ")
-    if found := re.fullmatch(r"add (.*) to `(.*)` of (\[.*\])", said):
-        start, header, table = text.partition(f"\n{found[3]}\n")
-        assert header
-        row = f"{found[2]} = ["  # what is added to a list that isn't there, makes it
+    if found := re.fullmatch(r"add (.*) to (a new list )?`(.*)` of (\[.*\])", said):
+        start, _, table = text.partition(f"\n{found[4]}\n")
+        row = f"{found[3]} = ["
+        assert (row in table) == (not found[2])
         table = table if row in table else f"{row}]\n{table}"
-        return start + header + table.replace(row, f"{row}{found[1]}, ", 1)
+        return f"{start}\n{found[4]}\n" + table.replace(row, f"{row}{found[1]}, ", 1)
     if found := re.fullmatch(r"add to `(.*)` of (\[.*\]), (as lines|after commas): (.*)", said):
         start, header, table = text.partition(f"\n{found[2]}\n{found[1]} =")
         line, end, more = table.partition("\n")
@@ -209,7 +209,7 @@ MOVED = "[tool.setuptools]\npackages = ['kelp']\npackage-dir = {kelp = 'source/c
         ),
         pytest.param(
             FLAT | pyproject("poetry-core", '[tool.poetry]\nexclude = ["**/*.txt"]\n'),
-            'add { path = "kelp/skills/kelp-forms/ref/a.txt", format = ["sdist", "wheel"] } to `include` of',
+            'add { path = "kelp/skills/kelp-forms/ref/a.txt", format = ["sdist", "wheel"] } to a new list `include` of',
             id="poetry, one file",
         ),
         pytest.param(
@@ -351,26 +351,38 @@ def test_one_hint_is_for_all_skills_of_a_tree(tmp_path: Path, backend: str, hint
         (
             pyproject("setuptools"),
             ("ref/a.txt",),
-            'in pyproject.toml, add "skills/kelp-forms/ref/a.txt" to `kelp` of [tool.setuptools.package-data]',
+            'in pyproject.toml, add "skills/kelp-forms/ref/a.txt" to a new list `kelp` of [tool.setuptools.package-',
         ),
         (pyproject("setuptools"), ("ref/[a].txt",), 'package-data]: kelp = ["skills/**/*", '),
         (pyproject("setuptools"), tuple("abcdef"), 'package-data]: kelp = ["skills/**/*", '),
         (
             pyproject("setuptools", f'{DATA}kelp = ["skills/kelp-forms/a"]\n'),
             ("a",),
-            "see that neither `exclude-package-data` nor MANIFEST.in leaves it out",
+            "see that MANIFEST.in doesn't leave it out",
+        ),
+        (
+            pyproject(
+                "setuptools", f'{DATA}kelp = ["skills/**/*"]\n{DATA.replace("pack", "exclude-pack")}kelp = ["*"]\n'
+            ),
+            (),
+            "]; in pyproject.toml, see that [tool.setuptools.exclude-package-data] doesn't leave it out",
+        ),
+        (
+            CONFIG | {"setup.cfg": CONFIG["setup.cfg"] + "[options.exclude_package_data]\nkelp = *.txt\n"},
+            ("a",),
+            "kelp = skills/kelp-forms/a; in setup.cfg, see that [options.exclude_package_data] doesn't leave it out",
         ),
         (
             CONFIG | {"setup.cfg": CONFIG["setup.cfg"] + "[options.package_data]\nkelp = *.txt, skills/kelp-forms/a\n"},
             ("a",),
-            "see that neither `exclude-package-data` nor MANIFEST.in leaves it out",
+            "see that MANIFEST.in doesn't leave it out",
         ),
         (
             {"setup.py": "setup(name='kelp', include_package_data=True, package_dir={'': 'lib', 'kelp': './kelp'})"},
             ("a",),
             'in setup.py, add to the call of setup(): package_data={"kelp": ["skills/kelp-forms/a"]}',
         ),
-        (pyproject("hatchling"), ("a",), 'add "/kelp/skills/kelp-forms/a" to `artifacts` of [tool.hatch.build]'),
+        (pyproject("hatchling"), ("a",), '"/kelp/skills/kelp-forms/a" to a new list `artifacts` of [tool.hatch.build]'),
         (
             pyproject("hatchling", '[tool.hatch.build]\nartifacts = ["/kelp/skills/**"]\n'),
             (),
