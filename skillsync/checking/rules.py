@@ -13,7 +13,7 @@ from skillsync.checking import links, scripts
 from skillsync.checking.mending import QUOTES, mended
 from skillsync.checking.offer import TEXT_LIMIT, WHEEL, few, fixed, is_looked_into, names_program, problem
 from skillsync.discovery import PYPI
-from skillsync.discovery.skill import foreign_tag, value
+from skillsync.discovery.skill import cut_off, foreign_tag, value
 from skillsync.errors import Code, Problem, Severity
 from skillsync.hashing import SKILL_FILE
 from skillsync.snapshot import is_ignored, link_faults, shipped_faults
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # The Agent Skills format's; those of name and description are discovery's.
 _COMPATIBILITY = 500
 _LINES = 500
+# Of the frontmatter, what agents read as text: a name has no `#`.
+_TEXTS = ("description", "compatibility")
 # Parts of a skill's path that name no package.
 _PLACES = {".agents", "skills", "src", "lib", "python"}
 _NO_SKILLS = {
@@ -221,6 +223,18 @@ def _beyond_the_format(offer: Offer, shipped: Shipped, place: str, content: byte
             f"has the tag `{tag}` in its frontmatter, which other readers refuse",
             severity=Severity.WARNING,
             hint="put the value in quotes, if that is its text, or take the tag out",
+            skill=shipped.found.name,
+            line=line,
+            column=column,
+        )
+    for key, line, column in cut_off(content, _TEXTS):
+        yield problem(
+            offer.package,
+            Code.INVALID_SKILL,
+            place,
+            f"has a `{key}` that ends before ` #`: what follows is a comment, which nobody reads",
+            severity=Severity.WARNING,
+            hint="put the whole value in quotes, if that is its text, or move the comment to a line of its own",
             skill=shipped.found.name,
             line=line,
             column=column,

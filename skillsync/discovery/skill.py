@@ -15,7 +15,7 @@ from skillsync.values import Value, replace
 from skillsync.yaml_nodes import Alias, Mapping, Node, Scalar, Sequence, YamlError, compose, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 BLOCK_LIMIT = 64 * 1024
 # What has to be read of a file to see the whole of the longest block, its fences included.
@@ -37,6 +37,7 @@ _TAGS = {"", "!", "str", "int", "float", "bool", "null", "seq", "map", "set", "o
 # How a value begins; and what its quotes ask for.
 _STARTED = r"[ \t]*[A-Za-z][\w-]*:(?:[ \t]+(\S)|[ \t]*$)"
 _IN_QUOTES = {'"': '`\\"` for each `"`, and `\\\\` for each `\\`', "'": "`''` for each `'`"}
+_COMMENT = r"(?<=\S)[ \t]+#"  # with something before it on its line
 _BARE_VALUE = r"([A-Za-z][\w-]*):[ \t]+([^\"'|>\[{&*!#%@`\s].*)"
 
 
@@ -100,6 +101,28 @@ def foreign_tag(content: bytes) -> tuple[str, int, int] | None:
         if not isinstance(node, Alias) and node.tag.removeprefix(_YAML_TAG) not in _TAGS:
             return node.tag, *_place(node)
     return None
+
+
+def cut_off(content: bytes, keys: Iterable[str]) -> Iterator[tuple[str, int, int]]:
+    """Yield which of some keys have a value without quotes that a ` #` ends on its line, with the place of the `#`.
+
+    What follows is a comment to every reader, and often was meant as text.
+    """
+    try:
+        block = _block(content)
+        values = _values(block)
+    except _FaultError:
+        return
+    lines = block.splitlines(keepends=True)
+    for key in keys:
+        node = values.get(key)
+        if isinstance(node, Scalar) and node.text and not node.style:
+            start = sum(map(len, lines[: node.line - 1])) + node.column - 1
+            found = re.compile(_COMMENT).search(block, start)
+            # The nearest one may be further down, behind another value.
+            if found and block[start : found.start()].split() == node.text.split():
+                before = block[: found.end() - 1]
+                yield key, before.count("\n") + _FIRST_LINE, len(before) - before.rfind("\n")
 
 
 def _block(content: bytes) -> str:

@@ -237,6 +237,34 @@ def test_a_tag_that_other_readers_refuse_is_a_warning(
     assert all(tag in one["message"] for one, (tag, *_) in zip(problems, place, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("front", "places"),
+    [
+        ("description: Use it # when asked", [(3, 21)]),
+        ("description:\n  Use it\n\n  for C\t # when asked\nlicense: MIT # it is", [(6, 10)]),
+        ("description: é\ncompatibility: É # or so", [(4, 18)]),
+        ("compatibility: C # or C++\ndescription: Use it # when asked", [(4, 21), (3, 18)]),
+        ("description: Use it\n  # when asked\nlicense: MIT # it is", []),
+        ("description: Use C# and #3", [(3, 25)]),
+        ("description: Use C#, or F#", []),
+        ("description: 'Use it # when' # asked", []),
+        ("description: >- # asked\n  Use it # when", []),
+        ("compatibility: # none\ndescription: Use it", []),
+        ("description: Use it\ncompatibility: [C, D] # or so", []),
+        ("description: Use it\nlicense: MIT # it is", []),
+    ],
+)
+def test_a_text_that_a_comment_cuts_off_is_a_warning_and_stays_as_it_is(
+    tmp_path: Path, front: str, places: list[tuple[int, int]]
+) -> None:
+    text = f"---\nname: kelp-forms # not a text\n{front}\n---\n"
+    project = make(tmp_path / "kelp", {**GOOD, "skills/kelp-forms/SKILL.md": text})
+    problems = [one for one in check(project, ".").json["problems"] if one["code"] == "invalid-skill"]
+    assert [(one["severity"], one["line"], one["column"]) for one in problems] == [("warning", *one) for one in places]
+    project.run("check", ".", "--fix")
+    assert (project.root / "skills/kelp-forms/SKILL.md").read_text() == text
+
+
 def test_a_place_that_is_a_link_is_an_error(tmp_path: Path) -> None:
     project = make(tmp_path / "kelp", {"kelp.gemspec": GEMSPEC, "other/kelp-forms/SKILL.md": skill("kelp-forms")})
     (project.root / "skills").symlink_to("other")
