@@ -38,7 +38,10 @@ MEANINGS = {
 
 
 class Finding(Value):
-    """One difference or problem: its kind, what is said of it, and where it is; `path` is the repository's."""
+    """One difference or problem: its kind, what is said of it, and where it is; `path` is the repository's.
+
+    `says_where` tells whether the message has the place itself, and `path` is only the nearest to it that can be shown.
+    """
 
     kind: str
     message: str
@@ -47,6 +50,7 @@ class Finding(Value):
     line: int | None = None
     column: int | None = None
     severity: Severity = Severity.ERROR
+    says_where: bool = False
 
     @property
     def text(self) -> str:
@@ -62,6 +66,8 @@ class Finding(Value):
     def said(self) -> str:
         """Place and text, the place once: what `check` says begins with it."""
         path = printable(self.path)
+        if self.says_where:
+            return self.text
         if self.text.startswith(f"{path} "):
             return self.place + self.text.removeprefix(path)
         return f"{self.place}: {self.text}"
@@ -110,6 +116,7 @@ def of_problem(problem: Problem, report: Report, prefix: str) -> Finding:
         line=problem.line if is_there else None,
         column=problem.column if is_there else None,
         severity=problem.severity,
+        says_where=report.command == "check" and not is_there,
     )
 
 

@@ -811,6 +811,21 @@ def test_each_skill_is_a_test(tmp_path: Path) -> None:
     assert (failure.text or "").startswith("a/skills/kelp-bad/SKILL.md:1:1 has no frontmatter\n")
 
 
+@pytest.mark.parametrize("dist", ["dist", "../out"])
+def test_of_a_test_it_is_said_once_where_it_failed(tmp_path: Path, dist: str) -> None:
+    files = {"package.json": PACKAGE, "skills/kelp-bad/SKILL.md": "no frontmatter\n"}
+    project = make(tmp_path / "kelp", {**files, ".git/HEAD": "", "notes.txt": ""})
+    artifacts.write(project.root / dist / "kelp-1.2.0.tgz", artifacts.tarball(files))
+    root = ET.fromstring(project.run("check", ".", dist, "notes.txt", "--format", "junit").out)  # noqa: S314  # our own
+    place = f"{dist}/kelp-1.2.0.tgz/skills/kelp-bad/SKILL.md"
+    assert [(one.text or "").splitlines()[0] for one in root.iter("failure")] == [
+        "skills/kelp-bad/SKILL.md:1:1 has no frontmatter",
+        f"{place} has no frontmatter ({place}:1:1)",
+    ]
+    (told,) = root.iter("system-err")
+    assert (told.text or "").startswith("warning[usage]: notes.txt is no artifact")
+
+
 def test_what_is_outside_of_the_repository_is_said_of_the_directory(tmp_path: Path) -> None:
     (tmp_path / "repo/.git").mkdir(parents=True)
     make(tmp_path / "other", {"kelp.gemspec": GEMSPEC})
