@@ -76,6 +76,7 @@ PURE = {
     "reviewing.marks",
     "checking.backends",
     "checking.packaging",
+    "checking.unnamed",
     "checking.wanted",
     "checking.comparison",
     "checking.identity",

@@ -51,7 +51,8 @@ class Identity(Value):
     Of a Python distribution, `roots` are where a tree has its import packages, of which `packages` are named by
     settings; `backend` is what builds them by its `settings`, and `moved` are the directories and files that a wheel
     has elsewhere, each with its place there. `files` are what a package.json says is packed, None where it does not;
-    `is_published` is False for one that is private. `variable` is what a gemspec calls itself in its block.
+    `is_published` is False for one that is private, and `directory` is what pnpm publishes in its place, "" where it
+    does not. `variable` is what a gemspec calls itself in its block.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Identity(Value):
     settings: Settings = field(default_factory=Settings)
     files: tuple[str, ...] | None = None
     is_published: bool = True
+    directory: str = ""
     variable: str = "spec"
 
     @property
@@ -115,7 +117,9 @@ def npm(content: bytes) -> Identity | None:
     version = found.version if "version" in data else ""
     listed = data.get("files")
     files = (*_texts(listed), *_always_packed(data)) if isinstance(listed, list) else None
-    return Identity(name=found.name, version=version, files=files)
+    published = _texts([_table(data, "publishConfig").get("directory")])
+    directory = next(filter(_is_inside, published), "")
+    return Identity(name=found.name, version=version, files=files, directory=directory)
 
 
 def _may_meet(pattern: str, directory: str) -> bool:

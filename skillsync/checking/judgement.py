@@ -10,7 +10,7 @@ from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from skillsync.checking import rules
+from skillsync.checking import rules, unnamed
 from skillsync.checking.comparison import differences, replaced_links
 from skillsync.checking.offer import joined, problem
 from skillsync.checking.packaging import left_out
@@ -46,7 +46,8 @@ def judge(offers: Sequence[Offer], built: Sequence[Pair] = ()) -> list[Judged]:
     built_trees = {id(tree) for tree, _ in pairs}
     unbuilt = [one for offer in offers if id(offer) not in built_trees for one in left_out(offer)]
     more: defaultdict[tuple[str | None, str | None], list[Problem]] = defaultdict(list)
-    for one in (*alone, *unbuilt, *differences(pairs), *_shared(everything, pairs)):
+    lying = unnamed.problems(offers, named, built)
+    for one in (*alone, *unbuilt, *differences(pairs), *_shared(everything, pairs), *lying):
         more[one.root, one.provider].append(one)
     judged = []
     for offer in everything:

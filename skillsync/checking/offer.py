@@ -65,8 +65,8 @@ class Offer(Value):
     directories with a SKILL.md where nobody looks. `about` is the file that makes it a package: what is wrong with all
     of it is said of that. `is_beside` tells whether another one that is checked has skills, so that it may have none;
     `is_read` is False where only `problems`, those of reading it, are known; `is_fresh` tells of an artifact whether it
-    was built of its tree just now. `below` are the projects in a tree that
-    may have skills.
+    was built of its tree just now. `below` are the projects in a tree that may have skills, and `artifacts` the files
+    in it that seem to be built of it.
     """
 
     package: Package
@@ -81,6 +81,7 @@ class Offer(Value):
     is_read: bool = True
     is_fresh: bool = False
     below: tuple[str, ...] = ()
+    artifacts: tuple[str, ...] = ()
 
     @property
     def is_installed(self) -> bool:

@@ -6,6 +6,7 @@ Invariants: reads only; follows no link below the tree; looks at a bounded numbe
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING
 from skillsync.checking import identity
 from skillsync.checking.git import ignored
 from skillsync.checking.identity import PYTHON_FILES, Identity
-from skillsync.checking.offer import TEXT_LIMIT, Offer, Shipped, is_looked_into, problem
+from skillsync.checking.offer import GEM, NPM, SDIST, TEXT_LIMIT, WHEEL, Offer, Shipped, is_looked_into, problem
 from skillsync.checking.own import AGENTS, own
+from skillsync.discovery import PYPI
 from skillsync.discovery.environment import Package
 from skillsync.discovery.npm.package_json import FILE_NAME as PACKAGE_JSON
 from skillsync.discovery.npm.package_json import LIMIT
@@ -40,6 +42,7 @@ MOST_FILES = 200_000
 _SKIPPED = frozenset({"node_modules", "venv", "__pycache__", "vendor", "build", "dist", "target", "coverage", "tmp"})
 # At the top of a tree, what is usually not shipped. A SKILL.md in there is somebody's test or example.
 _UNSHIPPED = frozenset({"test", "tests", "spec", "specs", "fixtures", "example", "examples", "doc", "docs"})
+_ARTIFACTS = {"gem": (GEM,), PYPI: (WHEEL, SDIST), "npm": (NPM,)}
 USUAL = {"gem": ("skills",), "npm": ("skills", f"{AGENTS}/skills")}
 
 
@@ -58,7 +61,8 @@ def read_tree(source: str) -> list[Offer]:
     Raises NoPackageError, OSError and UnreadableError.
     """
     root = os.path.abspath(source)
-    made = list(_identities(root, list_directory(root) or []))
+    names = list_directory(root) or []
+    made = list(_identities(root, names))
     if not made:
         below: tuple[str, ...] = ()
         with suppress(OSError):  # what nobody may look into is somebody else's
@@ -72,7 +76,25 @@ def read_tree(source: str) -> list[Offer]:
     # What one of the packages ships is lost to nobody.
     skills = [skill.found.path for offer in offers for skill in offer.skills]
     elsewhere = paths.elsewhere(skills, is_tree=True) if found[0].identity.is_published else ()
-    return [replace(offer, elsewhere=elsewhere, below=paths.providers()) for offer in offers]
+    below = paths.providers()
+    return [
+        replace(offer, elsewhere=elsewhere, below=below, artifacts=tuple(_artifacts(offer, names))) for offer in offers
+    ]
+
+
+def _artifacts(offer: Offer, names: Iterable[str]) -> Iterator[str]:
+    """Yield the files at the top of a tree that seem to be built of it, by what they are called."""
+    package = offer.package
+    called = re.compile((re.escape(_bare(package.name)) if offer.identity.is_stated else ".*") + "-[0-9]")
+    for name in names:
+        is_called_so = name.endswith(_ARTIFACTS[package.ecosystem]) and called.match(_bare(name))
+        if is_called_so and os.path.isfile(f"{package.root}/{name}"):
+            yield name
+
+
+def _bare(name: str) -> str:
+    """Return a name without what artifacts of it may be called without, or otherwise."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def _with_links(made: _Made, links: Mapping[str, str]) -> _Made:

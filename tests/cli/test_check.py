@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -622,6 +623,62 @@ def test_several_paths_are_all_checked(tmp_path: Path) -> None:
     assert (result.code, found(result)) == (0, [])
     assert "read gem:b: b (0 skills)\n" in project.run("check", "a", "b").out
     assert result.json["checked"]["trees"] == 2
+
+
+@pytest.mark.parametrize(
+    ("files", "named", "told"),
+    [
+        ({"kelp.gemspec": GEMSPEC}, "a", "kelp-1.2.0.gem"),
+        ({"kelp.gemspec": GEMSPEC}, "a out/kelp-1.1.0.gem", "kelp-1.2.0.gem"),
+        ({"kelp.gemspec": GEMSPEC}, "a out/kelp-1.2.0.gem", None),
+        ({"kelp.gemspec": GEMSPEC}, "a a/kelp-1.2.0.gem", None),
+        ({"kelp.gemspec": ""}, "a", "kelp-1.2.0.gem, kelp-rails-1.2.0.gem"),
+        ({"pyproject.toml": PYPROJECT}, "a", "kelp-1.2-py3-none-any.whl, kelp-1.2.tar.gz"),
+        ({"package.json": '{"name": "@kelp/x", "version": "1.2.0"}'}, "a", "kelp-x-1.2.0.tgz"),
+        ({"package.json": PACKAGE}, "a", None),
+    ],
+)
+def test_what_was_built_and_lies_in_a_tree_is_told_unless_it_is_named(
+    tmp_path: Path, files: Files, named: str, told: str | None
+) -> None:
+    built = (
+        "kelp-1.2.0.gem", "kelp-rails-1.2.0.gem", "kelp-1.2-py3-none-any.whl", "kelp-1.2.tar.gz", "data-1.2.tar.gz",
+        "kelp-x-1.2.0.tgz", "kelp-forms.tgz", "kelp-9.gem/x", "kelp-9.whl/x", "kelp-9.tgz/x",
+    )  # fmt: skip
+    project = make(
+        tmp_path / "all", {f"a/{path}": text for path, text in {**dict.fromkeys(built, ""), **files}.items()}
+    )
+    for version in ("1.1.0", "1.2.0"):
+        artifacts.write(project.root / f"out/kelp-{version}.gem", artifacts.gem(artifacts.packed({}), version=version))
+    messages = [one["message"] for one in check(project, *named.split()).json["problems"] if one["severity"] == "note"]
+    assert messages == ([f"a is a source tree, and what was built of it is not looked at: {told}"] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("directory", "named", "is_told"),
+    [
+        ("dist", "a", True),
+        ("./dist/", "a", True),
+        ("dist", "a a/dist", False),
+        ("dist", "a out", False),
+        ("dist", "a/dist", False),  # it has a copy of package.json
+        (".", "a", False),
+        ("../b", "a", False),
+        (["dist"], "a", False),
+    ],
+)
+def test_a_directory_that_is_published_in_the_trees_place_is_told_unless_it_is_named(
+    tmp_path: Path, directory: object, named: str, *, is_told: bool
+) -> None:
+    manifest = json.dumps({"name": "kelp", "version": "1.2.0", "publishConfig": {"directory": directory}})
+    files = {"package.json": manifest, "skills/kelp-forms/SKILL.md": skill("kelp-forms")}
+    project = make(tmp_path / "all", {f"{top}/{path}": text for top in ("a", "a/dist") for path, text in files.items()})
+    artifacts.write(project.root / "out/kelp-1.2.0.tgz", artifacts.tarball(files))
+    result = check(project, *named.split())
+    assert result.code == 0
+    told = [(one["severity"], one["code"], one["path"], one["hint"]) for one in result.json["problems"]]
+    hint = "check that as well, once it is built: `skillsync check a/dist`"
+    assert told == ([("warning", "not-compared", "package.json", hint)] if is_told else [])
 
 
 MEMBER = {"skills/kelp-forms/SKILL.md": skill("kelp-forms")}
