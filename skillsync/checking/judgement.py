@@ -75,38 +75,59 @@ def said(judged: Iterable[Judged]) -> list[Problem]:
     return list({(one.message, one.line, one.column): one for one in reversed(found)}.values())[::-1]
 
 
+class _Shipping(Value):
+    """A skill as a package ships it; `made_by` is the tree of an artifact, the package itself where none is known."""
+
+    offer: Offer
+    made_by: Offer
+    shipped: Shipped
+
+
 def _shared(offers: Iterable[Offer], pairs: Iterable[Pair]) -> Iterator[Problem]:
     """Yield the names of skills that several packages ship.
 
     Of a tree that was built, its artifact tells; and what two packages of one tree both have, one of them may ship.
     """
-    built = {id(tree) for tree, _ in pairs}
-    shipping: defaultdict[str, list[tuple[Offer, Shipped]]] = defaultdict(list)
+    trees = {id(artifact): tree for tree, artifact in pairs}
+    built = set(map(id, trees.values()))
+    shipping: defaultdict[str, list[_Shipping]] = defaultdict(list)
     for offer in offers:
         if offer.is_read and (offer.is_installed or not (offer.is_artifact or id(offer) in built)):
             for shipped in (one for one in offer.skills if one.found.is_valid):
+                mine = _Shipping(offer=offer, made_by=trees.get(id(offer), offer), shipped=shipped)
                 known = shipping[shipped.found.name]
-                taken = (one for one in known if _is_another(offer, shipped, *one))
-                yield from (_name_taken(offer, shipped, *one) for one in islice(taken, 1))
-                known.append((offer, shipped))
+                taken = (other for other in known if _is_another(mine, other))
+                yield from (_name_taken(mine, other) for other in islice(taken, 1))
+                known.append(mine)
 
 
-def _is_another(offer: Offer, shipped: Shipped, other: Offer, its: Shipped) -> bool:
+def _is_another(mine: _Shipping, other: _Shipping) -> bool:
     """Whether a skill is another package's; in several ecosystems, one library has one name, and so has its skill."""
-    is_one_place = offer.package.root == other.package.root and shipped.found.path == its.found.path
-    is_alike = offer.package.ecosystem == other.package.ecosystem
-    return is_alike and offer.package.name != other.package.name and not is_one_place
+    package, its = mine.offer.package, other.offer.package
+    is_known = mine.offer.is_artifact and other.offer.is_artifact
+    is_alike = package.ecosystem == its.ecosystem
+    return is_alike and package.name != its.name and (is_known or not _are_one(mine, other))
 
 
-def _name_taken(offer: Offer, shipped: Shipped, other: Offer, its: Shipped) -> Problem:
+def _are_one(mine: _Shipping, other: _Shipping) -> bool:
+    """Whether two packages of one tree have a skill from one directory."""
+    is_one_tree = mine.made_by.package.root == other.made_by.package.root
+    return is_one_tree and mine.shipped.found.path == other.shipped.found.path
+
+
+def _name_taken(mine: _Shipping, other: _Shipping) -> Problem:
+    skill, its = mine.shipped.found, joined(other.offer.package.source, other.shipped.found.path)
+    does = "rename one"
+    if _are_one(mine, other):
+        does = f"keep it out of `files` in {mine.made_by.about}, or in {other.made_by.about}"
     return problem(
-        offer.package,
+        mine.offer.package,
         Code.DUPLICATE_SKILL,
-        shipped.found.path,
-        f"has the name of a skill of {other.package.key}: {joined(other.package.source, its.found.path)}",
+        skill.path,
+        f"has the name of a skill of {other.offer.package.key}: {its}",
         severity=Severity.WARNING,
-        hint="rename one: a project with both packages can install neither skill",
-        skill=shipped.found.name,
+        hint=f"{does}: a project with both packages can install neither skill",
+        skill=skill.name,
     )
 
 

@@ -324,7 +324,11 @@ def test_a_name_of_two_packages_is_told(tree: Project) -> None:
     assert found(check(tree, "kelp")) == []
     for name in ("kelp", "kelp-a"):
         write(tree.root / f"{name}.gem", gem(packed(GEM), name=name))
-    assert found(check(tree, "kelp", "kelp.gem", "kelp-a.gem")) == [("warning", "duplicate-skill", "kelp-a.gem", PLACE)]
+    assert found(check(tree, "kelp", "kelp-a.gem")) == []
+    result = check(tree, "kelp", "kelp.gem", "kelp-a.gem")
+    assert found(result) == [("warning", "duplicate-skill", "kelp-a.gem", PLACE)]
+    assert "(keep it out of `files` in a.gemspec, or in kelp.gemspec: a project" in said(result)
+    assert "(rename one: a project" in said(check(tree, "kelp.gem", "kelp-a.gem"))
     # An older release is of the same package, and another ecosystem's package is the same library.
     write(tree.root / "old.gem", gem(packed(GEM)))
     write(tree.root / "kelp.tgz", tarball({"package.json": '{"name": "@kelp/js", "version": "1.0.0"}', **GEM}))
