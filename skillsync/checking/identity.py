@@ -110,7 +110,8 @@ def npm(content: bytes) -> Identity | None:
     """Return what a package.json says; None for one that says settings alone. Raises MalformedError, ValueError."""
     data = package_json.load(content)
     if data.get("private") is True:
-        return Identity(name="", is_stated=False, is_published=False)
+        name = next(filter(package_json.is_name, _texts([data.get("name")])), "")
+        return Identity(name=name, is_stated=bool(name), is_published=False)
     if "name" not in data and "version" not in data:
         return None
     found = package_json.identity(data)

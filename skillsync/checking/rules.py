@@ -39,6 +39,8 @@ _NO_SKILLS = {
     "npm": "put each skill in a directory of its own: skills/NAME/SKILL.md",
 }
 
+_PUBLISH = "take `private` out of package.json, if it is to be published"
+
 
 def problems(offer: Offer) -> list[Problem]:
     """Return all that is wrong with one offer, what is wrong with the whole of it first."""
@@ -52,7 +54,7 @@ def problems(offer: Offer) -> list[Problem]:
     found += links.problems(offer)
     found += _doubled(offer)
     found += _hollow(offer)
-    found += _elsewhere(offer)
+    found += _elsewhere(offer) if offer.identity.is_published else _unpublished(offer)
     return found
 
 
@@ -63,7 +65,7 @@ def _no_skills(offer: Offer) -> Problem:
     if offer.is_artifact:
         hint += "; if it is meant to ship none, don't name it here"
     if not offer.identity.is_published:
-        text, hint = "is private: npm never publishes it", "name the packages that are published"
+        text, hint = "is private: npm never publishes it", f"{_PUBLISH}; or name the packages that are published"
     if offer.below:
         hint = f"check the projects below it that have skills: {few(offer.below)}"
     return problem(
@@ -274,6 +276,13 @@ def _hollow(offer: Offer) -> Iterator[Problem]:
             hint = f"add {SKILL_FILE}, or move it elsewhere"
             text = f"{ignored.reason}, so it is no skill"
             yield problem(offer.package, Code.NO_SKILL_FILE, ignored.path, text, severity=Severity.NOTE, hint=hint)
+
+
+def _unpublished(offer: Offer) -> Iterator[Problem]:
+    """Yield the skills of a package that is private, where that isn't what is wrong with all that is checked."""
+    if offer.is_beside and offer.elsewhere:
+        text = f"is private: npm never publishes it, nor its skills: {few(offer.elsewhere)}"
+        yield problem(offer.package, Code.SKILL_NOT_PACKAGED, offer.about, text, severity=Severity.NOTE, hint=_PUBLISH)
 
 
 def _is_below(path: str, directory: str) -> bool:

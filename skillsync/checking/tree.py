@@ -75,7 +75,10 @@ def read_tree(source: str) -> list[Offer]:
     offers = list(_with_ignored(root, [_offer(source, root, _with_links(one, paths.links), paths) for one in found]))
     # What one of the packages ships is lost to nobody.
     skills = [skill.found.path for offer in offers for skill in offer.skills]
-    elsewhere = paths.elsewhere(skills, is_tree=True) if found[0].identity.is_published else ()
+    elsewhere = paths.elsewhere(skills, is_tree=True)
+    if not found[0].identity.is_published:
+        # What else there is, is for who works on it.
+        elsewhere = tuple(one for one in elsewhere if one.startswith(f"{USUAL['npm'][0]}/"))
     below = paths.providers()
     return [
         replace(offer, elsewhere=elsewhere, below=below, artifacts=tuple(_artifacts(offer, names))) for offer in offers

@@ -700,7 +700,26 @@ def test_of_a_workspace_s_root_the_members_with_skills_are_named(tmp_path: Path,
     assert (result.code, found(result)) == (0, [])
     result = project.run("check", "packages/own")
     assert result.code == 1
-    assert "packages/own/package.json is private: npm never publishes it" in result.err
+    assert "packages/own/package.json is private: npm never publishes it\n" in result.err
+
+
+def test_a_private_package_is_called_by_its_name_and_its_skills_are_told(tmp_path: Path) -> None:
+    files = {"package.json": '{"name": "@kelp/own", "private": true}', ".agents/skills/x/SKILL.md": skill("x")}
+    files |= {"data/x/SKILL.md": skill("x"), "skills/own-a/SKILL.md": skill("own-a")}
+    project = make(tmp_path / "all", {f"own/{path}": text for path, text in files.items()})
+    result = check(project, "own")
+    assert (result.code, found(result)) == (1, [("error", "no-skills", "package.json")])
+    assert [one["name"] for one in result.json["packages"]] == ["@kelp/own"]
+    hint = "take `private` out of package.json, if it is to be published"
+    assert result.json["problems"][0]["hint"] == f"{hint}; or name the packages that are published"
+    project.write({"kelp/package.json": PACKAGE, **{f"kelp/{path}": text for path, text in MEMBER.items()}})
+    result = check(project, "own", "kelp")
+    assert (result.code, found(result)) == (0, [("note", "skill-not-packaged", "package.json")])
+    text = "own/package.json is private: npm never publishes it, nor its skills: skills/own-a"
+    assert [(one["message"], one["hint"]) for one in result.json["problems"]] == [(text, hint)]
+    # What was packed of another package is none of it.
+    artifacts.write(project.root / "kelp.tgz", artifacts.tarball({"package.json": PACKAGE, **MEMBER}))
+    assert ("note", "not-compared", ".") in found(check(project, "own", "kelp.tgz"))
 
 
 def test_a_project_in_a_project_has_its_own_skills(tmp_path: Path) -> None:
