@@ -37,15 +37,20 @@ def own(provider: Provider, identity: Identity) -> Provider:
 
 def _without_installed(provider: Provider) -> Provider:
     """Leave out what skillsync has installed in the tree itself, as in any project."""
+    known = installed(provider.package.root) if _SKILLS in provider.places else frozenset()
+    found = [skill.path for skill in provider.skills if skill.path in known]
+    return _without(provider, dict.fromkeys(found, "is installed by skillsync"))
+
+
+def installed(root: str) -> frozenset[str]:
+    """Return the directories that skillsync has installed in a project, of those where a package may have skills."""
     content = None
-    if _SKILLS in provider.places:
-        with suppress(UnreadableError):
-            content = read_file(f"{provider.package.root}/{_SKILLS}/{registry.FILE_NAME}", registry.LIMIT)
+    with suppress(UnreadableError):
+        content = read_file(f"{root}/{_SKILLS}/{registry.FILE_NAME}", registry.LIMIT)
     rows: Mapping[str, object] = {}
     with suppress(MalformedError, InvalidError):
         rows = registry.parse(content).rows if content else {}
-    installed = [skill.path for skill in provider.skills if skill.path in {f"{_SKILLS}/{name}" for name in rows}]
-    return _without(provider, dict.fromkeys(installed, "is installed by skillsync"))
+    return frozenset(f"{_SKILLS}/{name}" for name in rows)
 
 
 def _without_contributors(provider: Provider, identity: Identity) -> Provider:

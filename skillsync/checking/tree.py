@@ -15,7 +15,7 @@ from skillsync.checking import identity
 from skillsync.checking.git import ignored
 from skillsync.checking.identity import PYTHON_FILES, Identity
 from skillsync.checking.offer import GEM, NPM, SDIST, TEXT_LIMIT, WHEEL, Offer, Shipped, is_looked_into, problem
-from skillsync.checking.own import AGENTS, own
+from skillsync.checking.own import AGENTS, installed, own
 from skillsync.discovery import PYPI
 from skillsync.discovery.environment import Package
 from skillsync.discovery.npm.package_json import FILE_NAME as PACKAGE_JSON
@@ -66,7 +66,7 @@ def read_tree(source: str) -> list[Offer]:
     if not made:
         below: tuple[str, ...] = ()
         with suppress(OSError):  # what nobody may look into is somebody else's
-            below = Paths.walked(root).providers()
+            below = _providers(root, Paths.walked(root))
         raise NoPackageError(below)
     stated = (path for one in made for path in (*one.identity.roots, *one.identity.moved))
     paths = Paths.walked(root, {path.partition("/")[0] for path in stated})
@@ -79,10 +79,20 @@ def read_tree(source: str) -> list[Offer]:
     if not found[0].identity.is_published:
         # What else there is, is for who works on it.
         elsewhere = tuple(one for one in elsewhere if one.startswith(f"{USUAL['npm'][0]}/"))
-    below = paths.providers()
+    below = () if skills else _providers(root, paths)
     return [
         replace(offer, elsewhere=elsewhere, below=below, artifacts=tuple(_artifacts(offer, names))) for offer in offers
     ]
+
+
+def _providers(root: str, paths: Paths) -> tuple[str, ...]:
+    """Return the projects below a tree that may ship skills: not those where skillsync has installed all that are."""
+
+    def ships(project: str, skills: Iterable[str]) -> bool:
+        known = {f"{project}/{path}" for path in installed(f"{root}/{project}")}
+        return any(known.isdisjoint((skill, *parents(skill))) for skill in skills)
+
+    return tuple(sorted(project for project, skills in paths.projects().items() if ships(project, skills)))
 
 
 def _artifacts(offer: Offer, names: Iterable[str]) -> Iterator[str]:
@@ -312,12 +322,15 @@ class Paths:
         for path in self._found:
             yield from (path.removeprefix(f"{above}/") for above in parents(path) if above in made.roots)
 
-    def providers(self) -> tuple[str, ...]:
-        """Return the projects below the tree that may have skills, each without what is in projects below it."""
+    def projects(self) -> dict[str, list[str]]:
+        """Return the projects below the tree with the directories of their skills, without those of projects below."""
         projects = self._projects(PYTHON_FILES[0], PACKAGE_JSON, ".gemspec")
+        found: dict[str, list[str]] = {}
         skills = (path for path in self._found if path.endswith(f"/{SKILL_FILE}") and "skills" in path.split("/"))
-        nearest = (next((one for one in reversed(parents(path)) if one in projects), "") for path in skills)
-        return tuple(sorted(set(nearest) - {""}))
+        for path in skills:
+            if nearest := next((one for one in reversed(parents(path)) if one in projects), None):
+                found.setdefault(nearest, []).append(path.rpartition("/")[0])
+        return found
 
     def _packages(self) -> set[str]:
         """Return the directories that are import packages."""

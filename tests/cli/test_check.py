@@ -689,12 +689,17 @@ def test_of_a_workspace_s_root_the_members_with_skills_are_named(tmp_path: Path,
     members = {"kelp": '{"name": "kelp"}', "bare": '{"name": "bare"}', "own": '{"private": true}'}
     files = {f"packages/{name}/package.json": text for name, text in members.items()}
     files |= {f"packages/kelp/{path}": text for path, text in MEMBER.items()}
-    # What is private has skills for who works on it, and what a skill has in it is no project.
+    # What is private has skills for who works on it; what a skill has in it is no project.
     files |= {".agents/skills/review/SKILL.md": skill("review"), "packages/kelp/skills/kelp-forms/package.json": "{}"}
+    installed = {".agent-skills.yaml": "version: 1\nskills:\n  sus-x:\n    gem: sus\n    version: 1.0.0\n"}
+    installed |= {"sus-x/SKILL.md": skill("sus-x"), "sus-x/more/SKILL.md": skill("more")}
+    files |= {f"packages/bare/.agents/skills/{path}": text for path, text in installed.items()}
+    files |= {f"packages/both/.agents/skills/{path}": text for path, text in installed.items()}
+    files |= {"packages/both/.agents/skills/both-x/SKILL.md": skill("both-x"), "packages/both/package.json": "{}"}
     project = make(tmp_path / "all", {**root, **files})
     result = project.run("check", ".")
     assert result.code == (1 if root else 2)
-    assert "have skills: packages/kelp\n" in result.err
+    assert "have skills: packages/both, packages/kelp\n" in result.err
     # Given together, those without skills fail nobody; nor does the one that npm never publishes.
     result = check(project, "packages/bare", "packages/kelp", "packages/own")
     assert (result.code, found(result)) == (0, [])
