@@ -94,6 +94,12 @@ class Offer(Value):
         return self.package.ecosystem == PYPI and not self.is_installed
 
     @property
+    def misplaced(self) -> tuple[str, ...]:
+        """Those of `elsewhere` that may be meant for consumers: beside other skills, .agents is for contributors."""
+        is_own = self.is_beside and not self.is_artifact
+        return tuple(one for one in self.elsewhere if not (is_own and one.startswith(".agents/")))
+
+    @property
     def searched(self) -> tuple[str, ...]:
         """Where skills are looked for, as it is shown."""
         return _PYTHON if self.package.ecosystem == PYPI else tuple(f"{place}/*/" for place in self.package.places)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from skillsync.discovery.provider import Ignored
 from skillsync.errors import UnreadableError
-from skillsync.filesystem import read_file
+from skillsync.filesystem import list_directory, read_file
+from skillsync.hashing import SKILL_FILE
 from skillsync.schema import InvalidError, MalformedError
 from skillsync.syncing import registry
 from skillsync.values import replace
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from skillsync.discovery.provider import Provider
 
 AGENTS = ".agents"
-_SKILLS = f"{AGENTS}/skills"
+SKILLS = f"{AGENTS}/skills"
 
 
 def own(provider: Provider, identity: Identity) -> Provider:
@@ -37,7 +38,7 @@ def own(provider: Provider, identity: Identity) -> Provider:
 
 def _without_installed(provider: Provider) -> Provider:
     """Leave out what skillsync has installed in the tree itself, as in any project."""
-    known = installed(provider.package.root) if _SKILLS in provider.places else frozenset()
+    known = installed(provider.package.root) if SKILLS in provider.places else frozenset()
     found = [skill.path for skill in provider.skills if skill.path in known]
     return _without(provider, dict.fromkeys(found, "is installed by skillsync"))
 
@@ -46,11 +47,20 @@ def installed(root: str) -> frozenset[str]:
     """Return the directories that skillsync has installed in a project, of those where a package may have skills."""
     content = None
     with suppress(UnreadableError):
-        content = read_file(f"{root}/{_SKILLS}/{registry.FILE_NAME}", registry.LIMIT)
+        content = read_file(f"{root}/{SKILLS}/{registry.FILE_NAME}", registry.LIMIT)
     rows: Mapping[str, object] = {}
     with suppress(MalformedError, InvalidError):
         rows = registry.parse(content).rows if content else {}
-    return frozenset(f"{_SKILLS}/{name}" for name in rows)
+    return frozenset(f"{SKILLS}/{name}" for name in rows)
+
+
+def for_contributors(root: str) -> list[str]:
+    """Return the skills in the repository's own directory for them, but those that skillsync has installed there."""
+    if os.path.realpath(f"{root}/{SKILLS}") != f"{os.path.realpath(root)}/{SKILLS}":
+        return []
+    names = list_directory(f"{root}/{SKILLS}") or []
+    there = {f"{SKILLS}/{name}" for name in names if os.path.isfile(f"{root}/{SKILLS}/{name}/{SKILL_FILE}")}
+    return sorted(there - installed(root))
 
 
 def _without_contributors(provider: Provider, identity: Identity) -> Provider:

@@ -294,7 +294,7 @@ def _elsewhere(offer: Offer) -> Iterator[Problem]:
     severity = Severity.WARNING if offer.is_installed else Severity.NOTE
     where = "PACKAGE/.agents/skills/NAME/" if offer.package.ecosystem == PYPI else "skills/NAME/"
     above: dict[str, list[str]] = {}
-    for directory in offer.elsewhere:
+    for directory in offer.misplaced:
         place, _, name = directory.rpartition("/")
         # At the top there is no directory that a manifest could name; and `skills` holds skills, and is none.
         if not place or name == "skills":

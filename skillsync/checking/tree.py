@@ -15,7 +15,7 @@ from skillsync.checking import identity
 from skillsync.checking.git import ignored
 from skillsync.checking.identity import PYTHON_FILES, Identity
 from skillsync.checking.offer import GEM, NPM, SDIST, TEXT_LIMIT, WHEEL, Offer, Shipped, is_looked_into, problem
-from skillsync.checking.own import AGENTS, installed, own
+from skillsync.checking.own import AGENTS, SKILLS, for_contributors, installed, own
 from skillsync.discovery import PYPI
 from skillsync.discovery.environment import Package
 from skillsync.discovery.npm.package_json import FILE_NAME as PACKAGE_JSON
@@ -43,7 +43,7 @@ _SKIPPED = frozenset({"node_modules", "venv", "__pycache__", "vendor", "build", 
 # At the top of a tree, what is usually not shipped. A SKILL.md in there is somebody's test or example.
 _UNSHIPPED = frozenset({"test", "tests", "spec", "specs", "fixtures", "example", "examples", "doc", "docs"})
 _ARTIFACTS = {"gem": (GEM,), PYPI: (WHEEL, SDIST), "npm": (NPM,)}
-USUAL = {"gem": ("skills",), "npm": ("skills", f"{AGENTS}/skills")}
+USUAL = {"gem": ("skills",), "npm": ("skills", SKILLS)}
 
 
 class NoPackageError(Exception):
@@ -79,6 +79,8 @@ def read_tree(source: str) -> list[Offer]:
     if not found[0].identity.is_published:
         # What else there is, is for who works on it.
         elsewhere = tuple(one for one in elsewhere if one.startswith(f"{USUAL['npm'][0]}/"))
+    elif not skills:
+        elsewhere = (*map(shown, for_contributors(root)), *elsewhere)
     below = () if skills else _providers(root, paths)
     return [
         replace(offer, elsewhere=elsewhere, below=below, artifacts=tuple(_artifacts(offer, names))) for offer in offers

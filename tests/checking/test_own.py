@@ -56,6 +56,24 @@ def test_skills_for_contributors_are_those_that_files_does_not_name(
     assert (told in project.run("check", "kelp", "--verbose").out) is is_own
 
 
+@pytest.mark.parametrize("manifest", ["kelp.gemspec", "setup.py"])
+def test_where_no_consumer_looks_for_those_of_contributors_they_are_told_where_there_are_no_others(
+    tmp_path: Path, manifest: str
+) -> None:
+    files = {f"{OWN}/{name}/SKILL.md": skill(name) for name in ("kelp-a", "sus-testing")}
+    files |= {f"{OWN}/.agent-skills.yaml": "version: 1\nskills:\n  sus-testing:\n    gem: sus\n    version: 1.0.0\n"}
+    files |= {f"{OWN}/hollow/README.md": "", manifest: 'name="kelp"'}
+    project = Project(tmp_path / "all").write({f"kelp/{path}": text for path, text in files.items()})
+    assert checked(project) == ([], [f"no-skills {manifest}", f"skill-elsewhere {OWN}"])
+    assert f"kelp/{OWN} holds what no consumer finds as a skill: kelp-a\n" in project.run("check", "kelp").err
+    # With others, they are those of who works on it.
+    project.write({"more/more.gemspec": "", "more/skills/more-a/SKILL.md": skill("more-a")})
+    assert checked(project, "more") == (["skills/more-a"], [])
+    os.rename(project.root / f"kelp/{OWN}", tmp_path / "skills")
+    (project.root / f"kelp/{OWN}").symlink_to(tmp_path / "skills")
+    assert checked(project) == ([], [f"no-skills {manifest}"])
+
+
 def test_skills_for_contributors_alone_are_those_that_files_has_forgotten(tmp_path: Path) -> None:
     project = package(tmp_path, f"{OWN}/kelp-review", files=["dist"])
     assert checked(project) == ([f"{OWN}/kelp-review"], [f"skill-not-packaged {OWN}/kelp-review"])
