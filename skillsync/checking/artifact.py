@@ -34,7 +34,7 @@ from skillsync.discovery.npm import package_json
 from skillsync.discovery.pypi import metadata, record
 from skillsync.discovery.pypi.versions import version_key
 from skillsync.errors import Code, Problem, UnreadableError
-from skillsync.filesystem import READ
+from skillsync.filesystem import READ, shown
 from skillsync.schema import MalformedError
 from skillsync.values import Value, replace
 from skillsync.yaml_nodes import Mapping, Scalar, YamlError, compose
@@ -56,6 +56,7 @@ _START = 264
 _MAGIC = ((0, b"PK", "a zip archive"), (0, b"\x1f\x8b", "a gzip stream"), (257, b"ustar", "a tar archive"))
 # Of a gem's metadata and checksums.
 _MOST_YAML = 16 << 20
+_AGAIN = "build it again"
 _MEMBERS = frozenset({"data.tar.gz", "metadata.gz", "checksums.yaml.gz"})
 
 
@@ -73,9 +74,10 @@ class _Read(Value):
 class _UnknownError(Exception):
     """An archive is whole, and no package of the kind that its name says."""
 
-    def __init__(self, reason: str, gathered: Gathered) -> None:
+    def __init__(self, reason: str, gathered: Gathered, hint: str = _AGAIN) -> None:
         super().__init__(reason)
         self.gathered = gathered
+        self.hint = hint
 
 
 def suffix(source: str) -> str | None:
@@ -112,8 +114,8 @@ def _unread(source: str, root: str, kind: str, error: ArchiveError | _UnknownErr
     begin = "" if isinstance(error, _UnknownError) else f"; it begins as {actual}"
     message = f"{source} can't be read: {error}{begin}"
     code = Code.ARCHIVE_UNSAFE if isinstance(error, BombError) else Code.ARCHIVE_UNREADABLE
-    found = Problem(code=code, message=message, hint="build it again", provider=None, source=source, root=root)
-    faults = error.gathered.faults if isinstance(error, _UnknownError) else ()
+    faults, hint = (error.gathered.faults, error.hint) if isinstance(error, _UnknownError) else ((), _AGAIN)
+    found = Problem(code=code, message=message, hint=hint, provider=None, source=source, root=root)
     return Offer(
         package=blank,
         identity=Identity(name="unknown", is_stated=False),
@@ -169,7 +171,7 @@ def _offer(source: str, root: str, found: _Read) -> Offer:
     if found.mismatches:
         more = f", and {len(found.mismatches) - _MOST_TOLD} more" if len(found.mismatches) > _MOST_TOLD else ""
         text = f"has other checksums than its files: {', '.join(found.mismatches[:_MOST_TOLD])}{more}"
-        problems.append(problem(package, Code.CHECKSUM_MISMATCH, found.about, text, hint="build it again"))
+        problems.append(problem(package, Code.CHECKSUM_MISMATCH, found.about, text, hint=_AGAIN))
     return Offer(
         package=package,
         identity=found.identity,
@@ -377,7 +379,7 @@ def _tarball(opened: IO[bytes], size: int, *, is_npm: bool = False) -> _Read:
     tar_archive.gather(tar_archive.unzipped(opened), gathered)
     tops = [name for name, node in gathered.root.items() if isinstance(node, dict)]
     if len(tops) != 1 or len(gathered.root) != 1:
-        raise _UnknownError("it has not one directory with everything in it", gathered)
+        raise _no_package("it has not one directory with everything in it", gathered, gathered.root)
     (top,) = tops
     inner = gathered.root[top]
     assert isinstance(inner, dict)  # noqa: S101  # it was asked for above
@@ -389,6 +391,9 @@ def _tarball(opened: IO[bytes], size: int, *, is_npm: bool = False) -> _Read:
         made = replace(_settings(inner), name=told.name, version=told.version, is_stated=True)
         return _Read(ecosystem=PYPI, identity=made, about="PKG-INFO", root=inner, faults=faults)
     about = package_json.FILE_NAME
+    if about not in inner:
+        reason = f"it has neither PKG-INFO, as a source distribution has, nor {about}, as an npm package"
+        raise _no_package(reason, gathered, inner)
     try:
         one = package_json.identity(package_json.load(_content(gathered, about)))
     except (MalformedError, ValueError) as error:
@@ -396,6 +401,16 @@ def _tarball(opened: IO[bytes], size: int, *, is_npm: bool = False) -> _Read:
     faults += tuple(_npm_faults(inner))
     who = Identity(name=one.name, version=one.version)
     return _Read(ecosystem="npm", identity=who, about=about, root=inner, faults=faults)
+
+
+def _no_package(reason: str, gathered: Gathered, top: Folder) -> _UnknownError:
+    """Return why an archive is no package; by what is at its top, it may be one of a source tree, as git makes."""
+    known = {*PYTHON_FILES, package_json.FILE_NAME}
+    file = next((name for name in sorted(top) if name in known or name.endswith(".gemspec")), None)
+    if file is None:
+        return _UnknownError(reason, gathered)
+    hint = "unpack it and name the directory, or build the package and name what comes of it"
+    return _UnknownError(f"{reason}; with {shown(file)}, it seems to be a source tree's", gathered, hint)
 
 
 def _settings(root: Folder) -> Identity:

@@ -649,7 +649,11 @@ BROKEN: list[tuple[str, Callable[[], bytes], str]] = [
     ("x.tgz", lambda: tarball(NPM)[:-4], "its gzip stream has no end"),
     ("x.tgz", lambda: tarball({"package/a": "", "b": ""}, top=""), "it has not one directory"),
     ("x.tgz", lambda: tarball({"a": ""}, top=""), "it has not one directory"),
-    ("x.tgz", lambda: tarball({"README.md": ""}), "it has no file package.json"),
+    (
+        "x.tgz",
+        lambda: tarball({"README.md": ""}),
+        "it has neither PKG-INFO, as a source distribution has, nor package.json",
+    ),
     ("x.tgz", lambda: tarball({"package.json/x": ""}), "it has no file package.json"),
     ("x.tgz", lambda: tarball({"package.json": "["}), "package.json: it is not JSON"),
     ("x.tgz", lambda: tarball({"package.json": "{}"}), "its name is missing"),
@@ -672,6 +676,18 @@ def test_a_broken_archive_is_an_error(tmp_path: Path, name: str, make: Callable[
     assert (result.code, result.json["ok"], result.json["packages"]) == (1, False, [])
     assert ("error", "archive-unreadable") in found(result)
     assert reason in said(result)
+
+
+@pytest.mark.parametrize("name", ["x.tar.gz", "x.tgz"])
+@pytest.mark.parametrize("file", ["kelp.gemspec", "pyproject.toml", "setup.py"])
+@pytest.mark.parametrize("top", ["kelp-1.2.0/", ""])
+def test_an_archive_of_a_source_tree_is_told_from_what_is_built_of_it(
+    tmp_path: Path, name: str, file: str, top: str
+) -> None:
+    files = {file: "", "README.md": "", "skills/kelp-forms/SKILL.md": skill("kelp-forms")}
+    (told,) = check(tmp_path, name, tarball(files, top=top)).json["problems"]
+    assert told["message"].endswith(f"; with {file}, it seems to be a source tree's")
+    assert told["hint"] == "unpack it and name the directory, or build the package and name what comes of it"
 
 
 @pytest.mark.parametrize("name", ARTIFACTS)
