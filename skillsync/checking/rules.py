@@ -16,6 +16,7 @@ from skillsync.discovery import PYPI
 from skillsync.discovery.skill import cut_off, foreign_tag, value
 from skillsync.errors import Code, Problem, Severity
 from skillsync.hashing import SKILL_FILE
+from skillsync.schema import is_visible, quoted
 from skillsync.snapshot import is_ignored, link_faults, shipped_faults
 from skillsync.values import replace
 
@@ -307,6 +308,7 @@ def _elsewhere(offer: Offer) -> Iterator[Problem]:
     is_installed_alike = offer.package.ecosystem != PYPI or offer.package.source.endswith(WHEEL)
     for place, names in sorted(above.items()):
         text = f"holds what no consumer finds as a skill: {few(names)}"
-        path = f', or tell consumers to write `path = "{place}"` in their manifest' if is_installed_alike else ""
-        hint = f"move each to {where}{path}"
+        hint = f"move each to {where}"
+        if is_installed_alike and is_visible(place):
+            hint += f", or tell consumers to write `path = {quoted(place)}` in their manifest"
         yield problem(offer.package, Code.SKILL_ELSEWHERE, place, text, severity=severity, hint=hint)

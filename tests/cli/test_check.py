@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -526,6 +527,15 @@ def test_skills_where_nobody_looks_are_said(tmp_path: Path) -> None:
     hints = [one["hint"] for one in result.json["problems"]][2:5]
     assert hints == [f"move it to {place}skills/NAME/SKILL.md" for place in ("", "lib/", "")]
     assert "ignored: skills/LICENSE: is a file" in project.run("check", ".", "--verbose").out
+
+
+@pytest.mark.parametrize("place", ["data", 'a "b"', "it's", "a\\b", "é", "a\tb"])
+def test_the_path_for_a_manifest_can_be_written_there_as_it_is_shown(tmp_path: Path, place: str) -> None:
+    project = make(tmp_path / "kelp", {**GOOD, f"{place}/kelp-a/SKILL.md": skill("kelp-a")})
+    (told,) = check(project, ".").json["problems"]
+    _, offered, entry = told["hint"].partition(", or tell consumers to write `")
+    assert bool(offered) is place.isprintable()
+    assert not offered or tomllib.loads(entry.removesuffix("` in their manifest")) == {"path": place}
 
 
 def test_a_path_in_a_python_source_tree_is_none_for_consumers(tmp_path: Path) -> None:
