@@ -57,7 +57,8 @@ def _gem(tree: Offer, skill: Shipped, files: Wanted) -> str:
 
 def left_out(tree: Offer) -> Iterator[Problem]:
     """Yield what npm surely leaves out of what a tree ships, so that nothing has to be built to know it."""
-    for skill in tree.skills if tree.package.ecosystem == "npm" and not tree.is_artifact else ():
+    is_packed = tree.package.ecosystem == "npm" and not tree.is_artifact and not tree.identity.directory
+    for skill in tree.skills if is_packed else ():
         entries = skill.snapshot.tree if skill.snapshot else {}
         never = [path for path, entry in entries.items() if isinstance(entry, Link) or _is_never_packed(path)]
         if not tree.identity.may_pack(skill.found.path):

@@ -691,6 +691,12 @@ def test_a_directory_that_is_published_in_the_trees_place_is_told_unless_it_is_n
     assert told == ([("warning", "not-compared", "package.json", hint)] if is_told else [])
 
 
+def test_what_is_published_from_elsewhere_is_not_told_by_the_trees_own_files(tmp_path: Path) -> None:
+    manifest = {"name": "kelp", "version": "1.2.0", "files": ["lib"], "publishConfig": {"directory": "dist"}}
+    project = make(tmp_path / "all", {"package.json": json.dumps(manifest), **MEMBER})
+    assert found(check(project, ".")) == [("warning", "not-compared", "package.json")]
+
+
 MEMBER = {"skills/kelp-forms/SKILL.md": skill("kelp-forms")}
 
 
