@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Of a file that is looked into: nobody writes, and no agent reads, longer instructions.
 TEXT_LIMIT = 1024 * 1024
+AGENTS = ".agents"
+SKILLS = f"{AGENTS}/skills"  # where projects have skills: most repositories' own
 GEM, WHEEL, SDIST, NPM = ".gem", ".whl", ".tar.gz", ".tgz"  # how artifacts' names end
 # Of a directory of skills: who reads these has made the package.
 _PLACE_HINTS = {
@@ -97,7 +99,7 @@ class Offer(Value):
     def misplaced(self) -> tuple[str, ...]:
         """Those of `elsewhere` that may be meant for consumers: beside other skills, .agents is for contributors."""
         is_own = self.is_beside and not self.is_artifact
-        return tuple(one for one in self.elsewhere if not (is_own and one.startswith(".agents/")))
+        return tuple(one for one in self.elsewhere if not (is_own and one.startswith(f"{AGENTS}/")))
 
     @property
     def searched(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from skillsync.checking.offer import AGENTS, SKILLS
 from skillsync.discovery.provider import Ignored
 from skillsync.errors import UnreadableError
 from skillsync.filesystem import list_directory, read_file
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
     from skillsync.checking.identity import Identity
     from skillsync.discovery.provider import Provider
-
-AGENTS = ".agents"
-SKILLS = f"{AGENTS}/skills"
 
 
 def own(provider: Provider, identity: Identity) -> Provider:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from skillsync import hidden
 from skillsync.checking import links, scripts
 from skillsync.checking.mending import QUOTES, mended
-from skillsync.checking.offer import TEXT_LIMIT, WHEEL, few, fixed, is_looked_into, names_program, problem
+from skillsync.checking.offer import SKILLS, TEXT_LIMIT, WHEEL, few, fixed, is_looked_into, names_program, problem
 from skillsync.discovery import PYPI
 from skillsync.discovery.skill import cut_off, foreign_tag, value
 from skillsync.errors import Code, Problem, Severity
@@ -308,7 +308,7 @@ def _elsewhere(offer: Offer) -> Iterator[Problem]:
     is_installed_alike = offer.package.ecosystem != PYPI or offer.package.source.endswith(WHEEL)
     for place, names in sorted(above.items()):
         text = f"holds what no consumer finds as a skill: {few(names)}"
-        hint = f"move each to {where}"
+        hint = f"move {'what is for consumers' if place == SKILLS else 'each'} to {where}"
         if is_installed_alike and is_visible(place):
             hint += f", or tell consumers to write `path = {quoted(place)}` in their manifest"
         yield problem(offer.package, Code.SKILL_ELSEWHERE, place, text, severity=severity, hint=hint)

@@ -14,8 +14,20 @@ from typing import TYPE_CHECKING
 from skillsync.checking import identity
 from skillsync.checking.git import ignored
 from skillsync.checking.identity import PYTHON_FILES, Identity
-from skillsync.checking.offer import GEM, NPM, SDIST, TEXT_LIMIT, WHEEL, Offer, Shipped, is_looked_into, problem
-from skillsync.checking.own import AGENTS, SKILLS, for_contributors, installed, own
+from skillsync.checking.offer import (
+    AGENTS,
+    GEM,
+    NPM,
+    SDIST,
+    SKILLS,
+    TEXT_LIMIT,
+    WHEEL,
+    Offer,
+    Shipped,
+    is_looked_into,
+    problem,
+)
+from skillsync.checking.own import for_contributors, installed, own
 from skillsync.discovery import PYPI
 from skillsync.discovery.environment import Package
 from skillsync.discovery.npm.package_json import FILE_NAME as PACKAGE_JSON

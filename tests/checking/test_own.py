@@ -65,7 +65,8 @@ def test_where_no_consumer_looks_for_those_of_contributors_they_are_told_where_t
     files |= {f"{OWN}/hollow/README.md": "", manifest: 'name="kelp"'}
     project = Project(tmp_path / "all").write({f"kelp/{path}": text for path, text in files.items()})
     assert checked(project) == ([], [f"no-skills {manifest}", f"skill-elsewhere {OWN}"])
-    assert f"kelp/{OWN} holds what no consumer finds as a skill: kelp-a\n" in project.run("check", "kelp").err
+    said = project.run("check", "kelp").err
+    assert f"kelp/{OWN} holds what no consumer finds as a skill: kelp-a\n  hint: move what is for consumers to " in said
     # With others, they are those of who works on it.
     project.write({"more/more.gemspec": "", "more/skills/more-a/SKILL.md": skill("more-a")})
     assert checked(project, "more") == (["skills/more-a"], [])
