@@ -36,32 +36,48 @@ class Judged(Value):
 def judge(offers: Sequence[Offer], built: Sequence[Pair] = ()) -> list[Judged]:
     """Return the offers, and the artifacts that trees among them were built to, each with what is wrong."""
     named, alone = paired(offers)
-    pairs = [*named, *built]
     everything = [*offers, *(artifact for _, artifact in built)]
+    more: defaultdict[tuple[str | None, str | None], list[Problem]] = defaultdict(list)
+    for one in (*alone, *_of_several(everything, named, built)):
+        more[one.root, one.provider].append(one)
+    return [
+        replace(one, problems=(*one.problems, *more[one.offer.package.root, one.offer.package.key]))
+        for one in _of_each(everything, [*named, *built])
+    ]
+
+
+def _of_several(offers: Sequence[Offer], named: Sequence[Pair], built: Sequence[Pair]) -> Iterator[Problem]:
+    """Yield what is told by offers beside each other, and by those that there are none of."""
+    pairs = [*named, *built]
+    compared = {id(tree) for tree, _ in pairs}
+    for offer in offers:
+        if id(offer) not in compared:
+            yield from left_out(offer)
+    yield from differences(pairs)
+    yield from _shared(offers, pairs)
+    yield from unnamed.problems(offers, named, built)
+
+
+def _of_each(offers: Sequence[Offer], pairs: Sequence[Pair]) -> Iterator[Judged]:
+    """Yield each offer with what is wrong in it by the rules; of an artifact, what is so in its tree is said there."""
     trees = {id(artifact): tree for tree, artifact in pairs}
     # Some builds put skills where they are; what isn't in the tree's own places is in the artifact's.
     filled = {id(tree) for tree, artifact in pairs if artifact.skills}
-    own = {id(offer): rules.problems(_as_its_tree(offer, trees.get(id(offer)))) for offer in everything}
     replaced = replaced_links(pairs)
-    built_trees = {id(tree) for tree, _ in pairs}
-    unbuilt = [one for offer in offers if id(offer) not in built_trees for one in left_out(offer)]
-    more: defaultdict[tuple[str | None, str | None], list[Problem]] = defaultdict(list)
-    lying = unnamed.problems(offers, named, built)
-    for one in (*alone, *unbuilt, *differences(pairs), *_shared(everything, pairs), *lying):
-        more[one.root, one.provider].append(one)
-    judged = []
-    for offer in everything:
-        problems, repeated = own[id(offer)], list[Problem]()
+    found = {id(offer): rules.problems(_as_its_tree(offer, trees.get(id(offer)))) for offer in offers}
+    for offer in offers:
+        problems, repeated = found[id(offer)], list[Problem]()
         if tree := trees.get(id(offer)):
             has_skills = bool(tree.skills) or id(tree) in filled
-            problems, repeated = _told_apart(offer, problems, own[id(tree)], has_skills=has_skills)
+            problems, repeated = _told_apart(offer, problems, found[id(tree)], has_skills=has_skills)
         elif id(offer) in filled:
             problems = [one for one in problems if one.code is not Code.NO_SKILLS]
-        void = {_bare(one) for one in own[id(tree or offer)] if _is_void(one, replaced)}
-        problems = [one for one in problems if _bare(one) not in void] + more[offer.package.root, offer.package.key]
-        repeated = [one for one in repeated if _bare(one) not in void]
-        judged.append(Judged(offer=offer, problems=tuple(problems), repeated=tuple(repeated)))
-    return judged
+        void = {_bare(one) for one in found[id(tree or offer)] if _is_void(one, replaced)}
+        yield Judged(
+            offer=offer,
+            problems=tuple(one for one in problems if _bare(one) not in void),
+            repeated=tuple(one for one in repeated if _bare(one) not in void),
+        )
 
 
 def _as_its_tree(offer: Offer, tree: Offer | None) -> Offer:

@@ -25,13 +25,13 @@ def problems(offers: Sequence[Offer], pairs: Iterable[Pair], built: Iterable[Pai
     """
     named = {one.package.root for one in offers}
     compared = {id(tree) for tree, _ in pairs}
-    for offer in offers:
-        if id(offer) not in compared:
-            yield from _published(offer, named)
-    compared |= {id(tree) for tree, _ in built}
-    for offer in offers:
-        if id(offer) not in compared:
-            yield from _artifacts(offer, named)
+    alone = [one for one in offers if not one.is_artifact and id(one) not in compared]
+    for tree in alone:
+        yield from _published(tree, named)
+    compared = {id(tree) for tree, _ in built}
+    for tree in alone:
+        if id(tree) not in compared:
+            yield from _artifacts(tree, named)
 
 
 def _published(offer: Offer, named: Collection[str]) -> Iterator[Problem]:
