@@ -60,9 +60,10 @@ class Scalar(Value):
 
 
 class Alias(Value):
-    """A reference to another node, not followed."""
+    """A reference to another node, not followed; `is_bound` tells whether one before it has the anchor."""
 
     anchor: str
+    is_bound: bool = False
     line: int = 0
     column: int = 0
 
@@ -136,12 +137,15 @@ class _Builder:
         self.root: Node | None = None
         self.mark: Any = None  # where the last event ended
         self._count = 0
+        self._anchors: set[str] = set()
         self._open: list[Sequence | Mapping] = []
         self._keys: list[Node | None] = []
 
     def take(self, event: Any) -> None:  # noqa: ANN401  # PyYAML's events have no common attributes in their types
         """Take the parser's next event."""
         self.mark = event.end_mark
+        if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.anchor:
+            self._anchors.add(event.anchor)
         if isinstance(event, yaml.ScalarEvent):
             line, column = _place(event.start_mark)
             style = event.style or ""
@@ -150,7 +154,8 @@ class _Builder:
             self._add(Scalar(text=event.value, tag=event.tag or "", style=style, line=line, column=column))
         elif isinstance(event, yaml.AliasEvent):
             line, column = _place(event.start_mark)
-            self._add(Alias(anchor=event.anchor or "", line=line, column=column))
+            name = event.anchor or ""
+            self._add(Alias(anchor=name, is_bound=name in self._anchors, line=line, column=column))
         elif isinstance(event, yaml.CollectionStartEvent):
             self._enter(event)
         elif isinstance(event, yaml.CollectionEndEvent):

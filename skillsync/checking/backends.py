@@ -84,9 +84,15 @@ def _hatchling(identity: Identity, wanted: Wanted) -> str:
             packages = (_top(identity, path) for path in _uncovered(wanted.paths, found["packages"]))
             narrow.append((table, "packages", list(dict.fromkeys(packages))))
     if any(paths for *_, paths in narrow):
-        return _and(_in_table(settings, table, {key: _quoted(paths)}, wanted) for table, key, paths in narrow if paths)
+        return _in_project(
+            _lists(settings, table, {key: _quoted(paths)}, wanted) for table, key, paths in narrow if paths
+        )
     artifacts = [f"/{path}" if wanted.files else f"/{path}/**" for path in wanted.paths]
-    return _in_table(settings, _HATCH, {"artifacts": _quoted(artifacts)}, wanted)
+    # A target's own list takes the place of that of all.
+    targets = [(*_HATCH, "targets", name) for name in ("sdist", "wheel")]
+    own = [target for target in targets if "artifacts" in settings.table(*target)]
+    tables = own if own == targets else [_HATCH, *own]
+    return _in_project(_lists(settings, one, {"artifacts": _quoted(artifacts)}, wanted) for one in tables)
 
 
 def _poetry(identity: Identity, wanted: Wanted) -> str:
@@ -131,7 +137,18 @@ _BUILDERS = {
 
 
 def _in_table(settings: Settings, table: Sequence[str], rows: Mapping[str, Sequence[str]], wanted: Wanted) -> str:
-    """Say what lists of a table in pyproject.toml have to have, "" where they have it; a value is as it is written.
+    """Say what lists of a table in pyproject.toml have to have, "" where they have it; a value is as it is written."""
+    return _in_project([_lists(settings, table, rows, wanted)])
+
+
+def _in_project(said: Iterable[str]) -> str:
+    """Say of pyproject.toml what is to be done there, "" where that is nothing."""
+    left = [one for one in said if one]
+    return f"in pyproject.toml, {_and(left)}" if left else ""
+
+
+def _lists(settings: Settings, table: Sequence[str], rows: Mapping[str, Sequence[str]], wanted: Wanted) -> str:
+    """Say what lists of one table have to have.
 
     What is named file by file is added: another skill of the tree may be told of the same list.
     """
@@ -146,7 +163,7 @@ def _in_table(settings: Settings, table: Sequence[str], rows: Mapping[str, Seque
     if new:
         is_there = any(not isinstance(value, dict) for value in found.values())
         said.append(f"{f'in the {header} that is there' if is_there else header}: {'; '.join(new)}")
-    return f"in pyproject.toml, {_and(said)}" if said else ""
+    return _and(said)
 
 
 def _in_config(config: Mapping[str, Mapping[str, str]], rows: Mapping[str, Sequence[str]]) -> str:

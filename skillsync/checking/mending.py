@@ -17,7 +17,7 @@ from skillsync.values import Value
 if TYPE_CHECKING:
     from skillsync.discovery.skill import Frontmatter
 
-QUOTES = "quotes"
+QUOTES, LINE_ENDS, NEWLINE = "quotes", "line ends", "newline at the end"  # what is done
 # On one line, and nothing in it that YAML or a person could take for anything but the text.
 _DESCRIPTION = re.compile(r"(description:[ \t]+)([^\"'|>\[{&*!#\s](?:.*\S)?)[ \t]*")
 _CONTINUED = re.compile(r"[ \t]")
@@ -40,10 +40,10 @@ def mended(skill: str, path: str, content: bytes) -> Mended | None:
     new, what = content, []
     if b"\r\n" in new and b"\r" not in new.replace(b"\r\n", b""):
         new = new.replace(b"\r\n", b"\n")
-        what.append("line ends")
+        what.append(LINE_ENDS)
     if new and not new.endswith((b"\n", b"\r")):
         new += b"\n"
-        what.append("newline at the end")
+        what.append(NEWLINE)
     if path == SKILL_FILE:
         if not _says_the_same(skill, content, new):
             return None

@@ -28,13 +28,19 @@ _NEVER_PACKED = (
     *("*.orig", ".*.swp", "._*"),
 )
 
+_COMPILED = (".pyc", ".pyo")
+
 
 def mend(tree: Offer, skill: Shipped, missing: Collection[str] = ()) -> str:
     """Return what makes a build take in a skill, or the files of it that are missing, as paths in its directory."""
+    if missing and all(path.endswith(_COMPILED) for path in missing):
+        return "Python makes these where it runs: take them out of the skill"
     if tree.package.ecosystem == "gem":
         return _gem(tree, skill, wanted(tree, skill, missing))
-    if tree.package.ecosystem != "gem" and _links(skill, missing):
-        return f"{'npm' if tree.package.ecosystem == 'npm' else 'the build'} leaves links out: put files in their place"
+    if skill.found.is_link or _links(skill, missing):
+        builder = "npm" if tree.package.ecosystem == "npm" else "the build"
+        wants = "the skill itself in its place" if skill.found.is_link else "files in their place"
+        return f"{builder} leaves links out: put {wants}"
     if tree.package.ecosystem == PYPI:
         return backends.mend(tree.identity, wanted(tree, skill, missing))
     return _npm(tree, missing)
@@ -49,9 +55,11 @@ def _gem(tree: Offer, skill: Shipped, files: Wanted) -> str:
         named += dotted if is_named else ()
     if named:
         listed.append(f"[{', '.join(map(_quoted, named))}]")
+    forced = " --force" if skill.is_ignored else ""
+    added = f"{tree.identity.variable}.files += {' + '.join(listed)}"
     return (
-        f"in {tree.about}, at the end of its block: `{tree.identity.variable}.files += {' + '.join(listed)}`; "
-        f"where the files come from `git ls-files`, `git add{' --force' if skill.is_ignored else ''}` the skill instead"
+        f"in {tree.about}, at the end of its block: `{added}`; where the files come from `git ls-files`, "
+        f"`git add{forced}` the skill instead, and see that nothing rejects it"
     )
 
 
@@ -79,6 +87,10 @@ def _links(skill: Shipped, paths: Iterable[str]) -> bool:
 def _npm(tree: Offer, missing: Collection[str]) -> str:
     if missing and all(_is_never_packed(path) for path in missing):
         return "npm packs no files of these names: leave them out, or call them otherwise"
+    if tree.identity.directory:
+        return (
+            f"have your build put it into `{tree.identity.directory}`, which pnpm publishes: `publishConfig.directory`"
+        )
     if tree.identity.files is None:
         return "see that no .npmignore or .gitignore leaves it out"
     places = dict.fromkeys(posixpath.dirname(one.found.path) for one in tree.skills)

@@ -8,22 +8,24 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from skillsync.checking.offer import problem
+from skillsync.checking.offer import joined, problem
 from skillsync.errors import Code, Problem, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from skillsync.checking.offer import Offer
 
 _ZEROS = r"0+(?:\.0+)*(?!\.?\d)"
-Pair: TypeAlias = "tuple[Offer, Offer]"  # a tree, and an artifact of it
+# A tree, and an artifact of it; or, of pnpm's, the directory that is published in the tree's place.
+Pair: TypeAlias = "tuple[Offer, Offer]"
 
 
 def paired(offers: Sequence[Offer]) -> tuple[list[Pair], list[Problem]]:
     """Return each artifact with the tree of its name, or with one whose name only a build knows; and the others."""
-    trees = [one for one in offers if not one.is_artifact]
-    found: list[Pair] = []
+    found = list(published(offers))
+    sources = {id(tree) for tree, _ in found}
+    trees = [one for one in offers if not one.is_artifact and id(one) not in sources]
     alone: list[Problem] = []
     for artifact in offers:
         if artifact.is_artifact and artifact.is_read and trees:
@@ -33,6 +35,15 @@ def paired(offers: Sequence[Offer]) -> tuple[list[Pair], list[Problem]]:
             else:
                 alone.append(_not_compared(artifact, of_it))
     return found, alone
+
+
+def published(offers: Sequence[Offer]) -> Iterator[Pair]:
+    """Yield the trees with the directories that pnpm publishes in their places."""
+    there = {(one.package.root, one.package.ecosystem): one for one in offers if not one.is_artifact}
+    for tree in there.values():
+        place = joined(tree.package.root, tree.identity.directory)
+        if tree.identity.directory and place != tree.package.root and (place, tree.package.ecosystem) in there:
+            yield tree, there[place, tree.package.ecosystem]
 
 
 def _trees_of(artifact: Offer, trees: Iterable[Offer]) -> list[Offer]:

@@ -9,11 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillsync import hidden
-from skillsync.checking import links, scripts
+from skillsync.checking import links, scripts, texts
 from skillsync.checking.mending import QUOTES, mended
-from skillsync.checking.offer import SKILLS, TEXT_LIMIT, WHEEL, few, fixed, is_looked_into, names_program, problem
+from skillsync.checking.offer import (
+    SKILLS,
+    WHEEL,
+    few,
+    fixed,
+    problem,
+)
 from skillsync.discovery import PYPI
-from skillsync.discovery.skill import cut_off, foreign_tag, value
 from skillsync.errors import Code, Problem, Severity
 from skillsync.hashing import SKILL_FILE
 from skillsync.schema import is_visible, quoted
@@ -27,11 +32,6 @@ if TYPE_CHECKING:
     from skillsync.discovery.provider import FoundSkill
     from skillsync.snapshot import Snapshot
 
-# The Agent Skills format's; those of name and description are discovery's.
-_COMPATIBILITY = 500
-_LINES = 500
-# Of the frontmatter, what agents read as text: a name has no `#`.
-_TEXTS = ("description", "compatibility")
 # Parts of a skill's path that name no package.
 _PLACES = {".agents", "skills", "src", "lib", "python"}
 _NO_SKILLS = {
@@ -107,9 +107,7 @@ def _of_skill(offer: Offer, shipped: Shipped) -> Iterator[Problem]:
         )
     if shipped.snapshot is not None:
         yield from _of_tree(offer, shipped, shipped.snapshot)
-    for path, content in shipped.texts.items():
-        if is_looked_into(path, content):
-            yield from _of_text(offer, shipped, path, content)
+    yield from texts.problems(offer, shipped)
 
 
 def _with_mend(offer: Offer, shipped: Shipped, found: Problem) -> Problem:
@@ -187,75 +185,6 @@ def _hidden(offer: Offer, skill: FoundSkill, snapshot: Snapshot) -> Iterator[Pro
         )
 
 
-def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Iterator[Problem]:
-    """Yield what is wrong in a text."""
-    skill, place = shipped.found, f"{shipped.found.path}/{path}"
-    if path == SKILL_FILE:
-        yield from _beyond_the_format(offer, shipped, place, content)
-    if b"\r\n" in content and b"\0" not in content:
-        runs = names_program(content)
-        text = "has CRLF line ends" + (": the system looks for a program with a CR in its name" if runs else "")
-        severity = Severity.WARNING if runs else Severity.NOTE
-        hint = fixed(offer, "makes them LF")
-        yield problem(
-            offer.package, Code.LINE_ENDS, place, text, severity=severity, hint=hint, skill=skill.name, line=1
-        )
-    if content and not content.endswith(b"\n") and len(content) < TEXT_LIMIT:
-        line = content.count(b"\n") + 1
-        hint = fixed(offer, "adds it")
-        yield problem(
-            offer.package,
-            Code.FINAL_NEWLINE,
-            place,
-            "has no newline at its end",
-            severity=Severity.NOTE,
-            hint=hint,
-            skill=skill.name,
-            line=line,
-        )
-
-
-def _beyond_the_format(offer: Offer, shipped: Shipped, place: str, content: bytes) -> Iterator[Problem]:
-    """Yield what the Agent Skills format limits and discovery doesn't look at, and what other readers refuse."""
-    if found := foreign_tag(content):
-        tag, line, column = found
-        yield problem(
-            offer.package,
-            Code.INVALID_SKILL,
-            place,
-            f"has the tag `{tag}` in its frontmatter, which other readers refuse",
-            severity=Severity.WARNING,
-            hint="put the value in quotes, if that is its text, or take the tag out",
-            skill=shipped.found.name,
-            line=line,
-            column=column,
-        )
-    for key, line, column in cut_off(content, _TEXTS):
-        yield problem(
-            offer.package,
-            Code.INVALID_SKILL,
-            place,
-            f"has a `{key}` that ends before ` #`: what follows is a comment, which nobody reads",
-            severity=Severity.WARNING,
-            hint="put the whole value in quotes, if that is its text, or move the comment to a line of its own",
-            skill=shipped.found.name,
-            line=line,
-            column=column,
-        )
-    length = len(value(content, "compatibility"))
-    if length > _COMPATIBILITY:
-        text = f"has a `compatibility` of {length} characters; the format allows {_COMPATIBILITY}"
-        severity, skill = Severity.WARNING, shipped.found.name
-        yield problem(offer.package, Code.FORMAT_LIMIT, place, text, severity=severity, hint="shorten it", skill=skill)
-    lines = content.count(b"\n")
-    if lines > _LINES:
-        text = f"has {lines} lines; the format advises {_LINES} at most"
-        hint = "move details to files that it links to: agents read SKILL.md as a whole"
-        yield problem(
-            offer.package, Code.FORMAT_LIMIT, place, text, severity=Severity.NOTE, hint=hint, skill=shipped.found.name
-        )
-
-
 def _doubled(offer: Offer) -> Iterator[Problem]:
     """Yield the names that are there twice: consumers can install neither."""
     places: dict[str, list[str]] = {}
@@ -309,6 +238,7 @@ def _elsewhere(offer: Offer) -> Iterator[Problem]:
     for place, names in sorted(above.items()):
         text = f"holds what no consumer finds as a skill: {few(names)}"
         hint = f"move {'what is for consumers' if place == SKILLS else 'each'} to {where}"
-        if is_installed_alike and is_visible(place):
+        # Installers put a wheel's data elsewhere.
+        if is_installed_alike and is_visible(place) and not place.partition("/")[0].endswith(".data"):
             hint += f", or tell consumers to write `path = {quoted(place)}` in their manifest"
         yield problem(offer.package, Code.SKILL_ELSEWHERE, place, text, severity=severity, hint=hint)

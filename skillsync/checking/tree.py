@@ -104,9 +104,19 @@ def _providers(root: str, paths: Paths) -> tuple[str, ...]:
 
     def ships(project: str, skills: Iterable[str]) -> bool:
         known = {f"{project}/{path}" for path in installed(f"{root}/{project}")}
-        return any(known.isdisjoint((skill, *parents(skill))) for skill in skills)
+        is_own = any(known.isdisjoint((skill, *parents(skill))) for skill in skills)
+        return is_own and _is_published(f"{root}/{project}")
 
     return tuple(sorted(project for project, skills in paths.projects().items() if ships(project, skills)))
+
+
+def _is_published(root: str) -> bool:
+    """Whether a project makes a package, or may: what can't be read has to be looked at."""
+    try:
+        made = list(_identities(root, list_directory(root) or []))
+    except (OSError, UnreadableError):
+        return True
+    return any(one.identity.is_published for one in made)
 
 
 def _artifacts(offer: Offer, names: Iterable[str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from skillsync.checking import building
 from skillsync.checking.artifact import SUFFIXES, read_artifact, suffix
 from skillsync.checking.judgement import Judged, judge, said
 from skillsync.checking.offer import few, joined, problem
+from skillsync.checking.pairing import published
 from skillsync.checking.repair import Repaired, repair
 from skillsync.checking.tree import NoPackageError, read_tree
 from skillsync.errors import Code, ExitCode, Problem, Severity, SkillsyncError, UnreadableError
@@ -115,12 +116,13 @@ def _diff(one: Repaired) -> Iterator[str]:
 def _built(offers: Sequence[Offer]) -> tuple[list[Pair], list[Problem], list[str]]:
     """Build the trees; return each with what came of it, the problems of builds that failed, and what these printed."""
     named = _trees(offers, "--build", "builds")
+    left = {id(tree) for tree, _ in published(named)}  # what npm would make of these is never published
     trees = [one for one in named if one.identity.is_published and (one.skills or not one.is_beside)]
     found: list[Pair] = []
     problems: list[Problem] = []
     output: list[str] = []
     with TemporaryDirectory(prefix="skillsync-") as scratch:
-        for number, offer in enumerate(trees):
+        for number, offer in enumerate(one for one in trees if id(one) not in left):
             try:
                 paths = building.build(offer, f"{scratch}/{number}")
             except building.BuildError as error:

@@ -175,10 +175,7 @@ def child_of(
     if kind in {Kind.FILE, Kind.OTHER}:
         return Ignored(path=path, reason=f"is {kind.value}, not a skill's directory")
     if kind is Kind.LINK:
-        wrong = _invalid(
-            package, name, path, "is a symbolic link, and has to be a directory", "ship the directory itself"
-        )
-        return replace(wrong, is_link=True)
+        return _link(package, name, path)
     try:
         with opened(name) as inner:
             return _directory(package, name, path, inner)
@@ -186,6 +183,14 @@ def child_of(
         raise
     except (OSError, UnreadableError) as error:
         return _invalid(package, name, path, f"can't be read: {getattr(error, 'strerror', error)}", None)
+
+
+def _link(package: Package, name: str, path: str) -> FoundSkill | Ignored:
+    """Tell whether a link, which isn't followed, was meant for a skill: there is no dot in a skill's name."""
+    if "." in name:
+        return Ignored(path=path, reason="is a link, and its name no skill's")
+    wrong = _invalid(package, name, path, "is a symbolic link, and has to be a directory", "ship the directory itself")
+    return replace(wrong, is_link=True)
 
 
 def _directory(package: Package, name: str, path: str, inner: Inside) -> FoundSkill | Ignored:

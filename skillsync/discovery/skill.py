@@ -48,6 +48,15 @@ class Frontmatter(Value, kw_only=False):
     problems: tuple[Problem, ...]
 
 
+class Refused(Value, kw_only=False):
+    """What some readers refuse, as it is said; how it is mended; and where it stands in the file."""
+
+    what: str
+    hint: str
+    line: int
+    column: int
+
+
 class _FaultError(Exception):
     """Ends the reading: nothing after this point can be understood."""
 
@@ -88,18 +97,31 @@ def value(content: bytes, key: str) -> str:
     return ", ".join(item.text for item in items if isinstance(item, Scalar) and not item.is_null)
 
 
-def foreign_tag(content: bytes) -> tuple[str, int, int] | None:
-    """Return the first tag in the frontmatter that YAML itself doesn't define, with its value's line and column.
-
-    The text is taken all the same; readers that construct objects refuse the whole of it.
-    """
+def refused_elsewhere(content: bytes) -> Refused | None:
+    """Return the first thing in the frontmatter that decides nothing here, and by which others refuse the whole."""
     try:
         root = compose(_block(content))
     except (_FaultError, YamlError):
         return None
     for node in walk(root) if root else ():
-        if not isinstance(node, Alias) and node.tag.removeprefix(_YAML_TAG) not in _TAGS:
-            return node.tag, *_place(node)
+        if isinstance(node, Alias):
+            if not node.is_bound:
+                return Refused(f"the alias `*{node.anchor}`, which stands for nothing,", _QUOTES, *_place(node))
+        elif node.tag.removeprefix(_YAML_TAG) not in _TAGS:
+            hint = "put the value in quotes, if that is its text, or take the tag out"
+            return Refused(f"the tag `{node.tag}`", hint, *_place(node))
+        elif isinstance(node, Mapping) and (key := _doubled(node)):
+            return Refused(f"the key `{key.text}` twice", "keep one of them", *_place(key))
+    return None
+
+
+def _doubled(mapping: Mapping) -> Scalar | None:
+    """Return the first key of a mapping that is there already."""
+    known: set[str] = set()
+    for key in (key for key, _ in mapping.pairs if isinstance(key, Scalar)):
+        if key.text in known:
+            return key
+        known.add(key.text)
     return None
 
 
@@ -179,18 +201,13 @@ def _values(block: str) -> dict[str, Node]:
     if not isinstance(root, Mapping):
         reason = "has frontmatter that is not made of `key: value` lines"
         raise _FaultError(reason, *_place(root))
-    values: dict[str, Node] = {}
-    for key, value in root.pairs:
+    for key, _ in root.pairs:
         if _can_be_another(key):
             reason = "has a key in its frontmatter that not every reader takes for the same"
             raise _FaultError(reason, *_place(key), "write it as `key: value`, without `*`, `!` or `<<`")
-        if not isinstance(key, Scalar):
-            continue
-        if key.text in values:
-            reason = f"has the key `{key.text}` twice"
-            raise _FaultError(reason, *_place(key), "keep one of them")
-        values[key.text] = value
-    return values
+    if twice := _doubled(root):
+        raise _FaultError(f"has the key `{twice.text}` twice", *_place(twice), "keep one of them")
+    return {key.text: value for key, value in root.pairs if isinstance(key, Scalar)}
 
 
 def _can_be_another(key: Node) -> bool:

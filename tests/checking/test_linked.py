@@ -93,6 +93,9 @@ def test_a_skill_behind_a_link_is_that_of_the_wheel(tmp_path: Path, link: str, t
     assert (alone.code, problem in found(alone)) == (1, True)
     wheel(project)
     assert found(check(project, "kelp", WHEEL)) == []
+    write(project.root / WHEEL, zipped(wheel_files({"kelp/__init__.py": ""})))
+    hints = [one["hint"] for one in check(project, "kelp", WHEEL).json["problems"] if "packaged" in one["code"]]
+    assert hints in ([], ["the build leaves links out: put the skill itself in its place"])
     wheel(project, **{f"{PLACE}/SKILL.md": "no frontmatter\n"})
     assert f"error invalid-skill {PLACE}/SKILL.md" in found(check(project, "kelp", WHEEL))
 

@@ -177,6 +177,16 @@ MOVED = "[tool.setuptools]\npackages = ['kelp']\npackage-dir = {kelp = 'source/c
             FLAT | pyproject("hatchling", f'{WHEEL}exclude = ["skills"]\n'), "artifacts = ", id="hatchling, excluded"
         ),
         pytest.param(
+            FLAT | IGNORED | pyproject("hatchling", f'{WHEEL}artifacts = ["/x"]\n'),
+            f'"/kelp/skills/**" to `artifacts` of {WHEEL.strip()}',
+            id="hatchling, wheel's artifacts",
+        ),
+        pytest.param(
+            FLAT | IGNORED | pyproject("hatchling", f'{WHEEL}artifacts = ["/x"]\n{SOURCE}artifacts = ["/x"]\n'),
+            f'in pyproject.toml, add "/kelp/skills/**" to `artifacts` of {SOURCE.strip()} and add "/kelp',
+            id="hatchling, both artifacts",
+        ),
+        pytest.param(
             FLAT | pyproject("hatchling", f'{WHEEL}include = ["*.py"]\n'), "artifacts = ", id="hatchling, included"
         ),
         pytest.param(
@@ -382,6 +392,7 @@ def test_one_hint_is_for_all_skills_of_a_tree(tmp_path: Path, backend: str, hint
             ("a",),
             'in setup.py, add to the call of setup(): package_data={"kelp": ["skills/kelp-forms/a"]}',
         ),
+        (pyproject("flit-core"), ("scripts/a.pyc", "b.pyo"), "take them out of the skill"),
         (pyproject("hatchling"), ("a",), '"/kelp/skills/kelp-forms/a" to a new list `artifacts` of [tool.hatch.build]'),
         (
             pyproject("hatchling", '[tool.hatch.build]\nartifacts = ["/kelp/skills/**"]\n'),

@@ -11,6 +11,7 @@ import machine
 import pytest
 from projects import Project, skill
 from schemas import faults
+from tools import need
 
 from skillsync.checking import tree
 
@@ -226,17 +227,76 @@ def test_what_lock_would_refuse_is_an_error_with_its_place(tmp_path: Path) -> No
         ("description: !fm Forms.", [("`!fm`", 3, 14)]),
         ("description: Forms.\nmetadata:\n  x: [!!python/name:os.system y, !z {}]", [("python/name:os.system`", 5, 7)]),
         ("description: !!str Forms.\nmetadata: !!map {a: ! b, c: !!int 1, d: &x e, f: *x}", []),
+        ("description: Forms.\nglob: *a", [("`*a`, which stands for nothing,", 4, 7)]),
+        ("description: Forms.\nx: [*a, &a b]", [("`*a`", 4, 5)]),
+        ("description: Forms.\nx: [&a {y: 1}, &b [*a]]\nz: [*a, *b]", []),
+        ("description: Forms.\nmetadata:\n  x: 1\n  y: {x: 2}\n  x: 3", [("the key `x` twice", 7, 3)]),
     ],
 )
-def test_a_tag_that_other_readers_refuse_is_a_warning(
-    tmp_path: Path, front: str, place: list[tuple[str, int, int]]
-) -> None:
+def test_what_other_readers_refuse_is_a_warning(tmp_path: Path, front: str, place: list[tuple[str, int, int]]) -> None:
     files = {"skills/kelp-forms/SKILL.md": f"---\nname: kelp-forms\n{front}\n---\n"}
     problems = check(make(tmp_path / "kelp", {**GOOD, **files}), ".").json["problems"]
     assert [(one["severity"], one["code"], one["line"], one["column"]) for one in problems] == [
         ("warning", "invalid-skill", line, column) for _, line, column in place
     ]
     assert all(tag in one["message"] for one, (tag, *_) in zip(problems, place, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "told"),
+    [
+        (
+            "SKILL.md",
+            b"---\nname: kelp-forms\ndescription: x\n---\n\xc3\xa9 \xff\n",
+            [("warning", "invalid-skill", 5, 3)],
+        ),
+        ("a.md", b"\xe9", [("warning", "invalid-skill", 1, 1), ("note", "final-newline", 1, None)]),
+        ("a.md", "é".encode("utf-16"), [("warning", "invalid-skill", 1, 1)]),
+        ("SKILL.md", "é".encode("utf-16"), [("error", "invalid-skill", 1, 1)]),
+        ("a.md", "é\n".encode() * 400_000, []),  # of which the start is read, to the middle of a letter
+    ],
+)
+def test_what_is_not_utf8_is_told_and_where(
+    tmp_path: Path, path: str, content: bytes, told: list[tuple[str, str, int, int | None]]
+) -> None:
+    project = make(tmp_path / "kelp", GOOD)
+    (project.root / "skills/kelp-forms" / path).write_bytes(content)
+    problems = check(project, ".").json["problems"]
+    assert [(one["severity"], one["code"], one.get("line"), one.get("column")) for one in problems] == told
+
+
+@pytest.mark.parametrize(
+    ("content", "hints"),
+    [
+        (b"a\r\nb", ["`skillsync check --fix .` makes them LF", "`skillsync check --fix .` adds it"]),
+        (
+            b"\xe9\r\nb",
+            ["save it as UTF-8: an agent reads other letters there, or none", "save it with LF alone", "add it"],
+        ),
+        (b"a\rb\r\nc\r\n", ["save it with LF alone"]),
+        (b"a\0\r\nb", []),
+    ],
+)
+def test_fix_is_named_where_it_mends(tmp_path: Path, content: bytes, hints: list[str]) -> None:
+    project = make(tmp_path / "kelp", GOOD)
+    (project.root / "skills/kelp-forms/a.md").write_bytes(content)
+    assert [one["hint"] for one in check(project, ".").json["problems"]] == hints
+    project.run("check", ".", "--fix")
+    left = [one["hint"] for one in check(project, ".").json["problems"]]
+    assert left == [one for one in hints if "--fix" not in one]
+
+
+def test_where_wheels_data_is_installed_no_path_leads(tmp_path: Path) -> None:
+    project = make(tmp_path / "all", {})
+    files = {f"kelp-1.2.0.data/data/share/{name}/SKILL.md": skill(name) for name in ("kelp-a", "kelp-b")}
+    files |= {"kelp/__init__.py": "", "kelp/more/kelp-c/SKILL.md": skill("kelp-c")}
+    artifacts.write(project.root / artifacts.WHEEL, artifacts.zipped(artifacts.wheel_files(files)))
+    result = check(project, artifacts.WHEEL)
+    told = {one["path"]: one["hint"] for one in result.json["problems"] if one["code"] == "skill-elsewhere"}
+    assert {path: "path = " in hint for path, hint in told.items()} == {
+        "kelp-1.2.0.data/data/share": False,
+        "kelp/more": True,
+    }
 
 
 @pytest.mark.parametrize(
@@ -697,6 +757,23 @@ def test_what_is_published_from_elsewhere_is_not_told_by_the_trees_own_files(tmp
     assert found(check(project, ".")) == [("warning", "not-compared", "package.json")]
 
 
+def test_what_is_published_in_the_trees_place_is_held_against_the_tree(tmp_path: Path) -> None:
+    need("npm")
+    manifest = {"name": "kelp", "version": "1.2.0", "publishConfig": {"directory": "dist"}}
+    files = {"package.json": json.dumps(manifest), "dist/package.json": '{"name": "kelp", "version": "1.2.0"}'}
+    project = make(tmp_path / "all", {**files, **MEMBER})
+    result = check(project, ".", "dist")
+    assert (result.code, found(result)) == (1, [("error", "skill-not-packaged", "skills/kelp-forms")])
+    assert result.json["problems"][0]["hint"].startswith("have your build put it into `dist`, ")
+    project.write({f"dist/{path}": text for path, text in MEMBER.items()})
+    assert (check(project, ".", "dist").code, check(project, ".", "dist").codes) == (0, [])
+    result = project.run("check", ".", "dist", "--build")
+    assert result.code == 0
+    assert "checked 3 skills, 3 files, 2 trees, 1 artifact" in result.out
+    tarball = artifacts.write(project.root / "kelp.tgz", artifacts.tarball(files | MEMBER))
+    assert check(project, ".", "dist", tarball.name).codes == []
+
+
 MEMBER = {"skills/kelp-forms/SKILL.md": skill("kelp-forms")}
 
 
@@ -711,11 +788,20 @@ def test_of_a_workspace_s_root_the_members_with_skills_are_named(tmp_path: Path,
     installed |= {"sus-x/SKILL.md": skill("sus-x"), "sus-x/more/SKILL.md": skill("more")}
     files |= {f"packages/bare/.agents/skills/{path}": text for path, text in installed.items()}
     files |= {f"packages/both/.agents/skills/{path}": text for path, text in installed.items()}
-    files |= {"packages/both/.agents/skills/both-x/SKILL.md": skill("both-x"), "packages/both/package.json": "{}"}
+    files |= {
+        "packages/both/.agents/skills/both-x/SKILL.md": skill("both-x"),
+        "packages/both/package.json": members["bare"],
+    }
+    # Nor is one for others that npm never publishes, or whose package.json makes none.
+    for name, text in {"private": '{"name": "private", "private": true}', "none": "{}", "broken": "{"}.items():
+        files |= {
+            f"packages/{name}/package.json": text,
+            f"packages/{name}/skills/x-{name}/SKILL.md": skill(f"x-{name}"),
+        }
     project = make(tmp_path / "all", {**root, **files})
     result = project.run("check", ".")
     assert result.code == (1 if root else 2)
-    assert "have skills: packages/both, packages/kelp\n" in result.err
+    assert "have skills: packages/both, packages/broken, packages/kelp\n" in result.err
     # Given together, those without skills fail nobody; nor does the one that npm never publishes.
     result = check(project, "packages/bare", "packages/kelp", "packages/own")
     assert (result.code, found(result)) == (0, [])

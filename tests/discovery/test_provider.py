@@ -79,6 +79,7 @@ def test_what_is_no_skill_is_named_with_its_reason(package: Package) -> None:
         package,
         {
             "SKILL.md": text("sus"),
+            "skills/CLAUDE.md": Link("CREDITS.md"),
             "skills/CREDITS.md": "",
             "skills/SKILL.md": text("skills"),
             "skills/.hidden/SKILL.md": text("hidden"),
@@ -93,6 +94,7 @@ def test_what_is_no_skill_is_named_with_its_reason(package: Package) -> None:
     assert found.ignored == (
         Ignored(path="skills/.DS_Store", reason="its name begins with a dot"),
         Ignored(path="skills/.hidden", reason="its name begins with a dot"),
+        Ignored(path="skills/CLAUDE.md", reason="is a link, and its name no skill's"),
         Ignored(path="skills/CREDITS.md", reason="is a file, not a skill's directory"),
         Ignored(path="skills/SKILL.md", reason="is a file, not a skill's directory"),
         Ignored(path="skills/empty", reason="has no SKILL.md"),
