@@ -168,15 +168,23 @@ def _copy(root: str, into: str) -> str:
 
 
 def _lead_out(top: str, into: str) -> None:
-    """Let the links of a copy that lead out of it lead to where the tree's do."""
+    """Let the links of a copy that lead out of it lead to where the tree's do; into the tree itself, to the copy's own.
+
+    Builds write to where links lead.
+    """
+    tree, copy = os.path.realpath(top), os.path.realpath(into)
     for directory, directories, names in os.walk(into):
         inner = os.path.relpath(directory, into)
         for name in (*directories, *names):
             path = f"{directory}/{name}"
-            target = os.readlink(path) if os.path.islink(path) else ""
-            if os.path.normpath(f"{inner}/{target}").startswith("../") and not os.path.isabs(target):
+            if os.path.islink(path) and not _is_in(os.path.realpath(path), copy):
+                target = os.path.realpath(f"{top}/{inner}/{name}")
                 os.unlink(path)
-                os.symlink(os.path.normpath(f"{top}/{inner}/{target}"), path)
+                os.symlink(copy + target.removeprefix(tree) if _is_in(target, tree) else target, path)
+
+
+def _is_in(path: str, directory: str) -> bool:
+    return f"{path}/".startswith(f"{directory}/")
 
 
 def _left_out(directory: str, names: Sequence[str]) -> set[str]:

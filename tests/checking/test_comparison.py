@@ -580,6 +580,20 @@ def test_a_link_out_of_a_tree_leads_there_from_its_copy_too(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("uv")
+@pytest.mark.parametrize("target", ["../kelp/lib", "{root}/lib", "up/kelp/lib", "side/../kelp/lib"])
+def test_a_build_writes_by_no_link_into_the_tree(tmp_path: Path, target: str) -> None:
+    root = tmp_path / "all/kelp"
+    start = "def build_sdist(directory, settings=None):\n"
+    writing = "    assert os.path.exists('out/a.md')\n    open('out/b.md', 'w').close()\n"
+    project = Project(tmp_path / "all").write({f"kelp/{path}": text for path, text in PYTHON.items()})
+    project.write({"kelp/lib/a.md": "a", "side/a.md": "", "kelp/backend.py": BACKEND.replace(start, start + writing)})
+    for name, end in (("out", target.format(root=root)), ("up", ".."), ("side", "../side")):
+        (root / name).symlink_to(end)
+    assert check(project, "kelp", "--build").codes == ["skill-not-packaged"]
+    assert os.listdir(root / "lib") == ["a.md"]
+
+
+@pytest.mark.usefixtures("uv")
 @pytest.mark.parametrize("kind", ["directory", "file"])
 def test_a_build_may_ask_git_of_a_repository_that_is_above(tmp_path: Path, kind: str) -> None:
     need("git")
