@@ -68,7 +68,8 @@ def _of_each(offers: Sequence[Offer], pairs: Sequence[Pair]) -> Iterator[Judged]
     for offer in offers:
         problems, repeated = found[id(offer)], list[Problem]()
         if tree := trees.get(id(offer)):
-            has_skills = bool(tree.skills) or id(tree) in filled
+            # What one wheel has, another one may be without.
+            has_skills = bool(tree.skills) or (id(tree) in filled and not offer.is_installed)
             problems, repeated = _told_apart(offer, problems, found[id(tree)], has_skills=has_skills)
         elif id(offer) in filled:
             problems = [one for one in problems if one.code is not Code.NO_SKILLS]

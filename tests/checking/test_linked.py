@@ -100,6 +100,19 @@ def test_a_skill_behind_a_link_is_that_of_the_wheel(tmp_path: Path, link: str, t
     assert f"error invalid-skill {PLACE}/SKILL.md" in found(check(project, "kelp", WHEEL))
 
 
+@pytest.mark.parametrize("link", ["kelp/skills", ""])
+def test_where_the_tree_has_none_each_wheel_is_to_have_skills(tmp_path: Path, link: str) -> None:
+    project = lay(tmp_path, *([(link, "../elsewhere")] if link else []))
+    if not link:
+        shutil.rmtree(project.root / "kelp/kelp/skills")
+    wheel(project)
+    other = WHEEL.replace("any", "linux_x86_64")
+    write(project.root / other, zipped(wheel_files({"kelp/__init__.py": ""})))
+    result = check(project, "kelp", WHEEL, other)
+    assert result.code == 1
+    assert [one["source"] for one in result.json["problems"] if one["severity"] == "error"] == [other]
+
+
 def test_a_gem_holds_links_as_they_are(tmp_path: Path) -> None:
     spec = 'Gem::Specification.new do |s|\n  s.name = "kelp"\n  s.version = "1.2.0"\nend\n'
     files = {"skills/kelp-forms/SKILL.md": skill("kelp-forms")}
