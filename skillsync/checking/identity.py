@@ -5,6 +5,7 @@ Invariants: pure; bytes in, values out; what only a build could tell (a computed
 
 from __future__ import annotations
 
+import posixpath
 import re
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -119,8 +120,8 @@ def npm(content: bytes) -> Identity | None:
     listed = data.get("files")
     files = (*_texts(listed), *_always_packed(data)) if isinstance(listed, list) else None
     published = _texts([_table(data, "publishConfig").get("directory")])
-    directory = next(filter(_is_inside, published), "")
-    return Identity(name=found.name, version=version, files=files, directory=directory)
+    directory = posixpath.normpath(next(filter(_is_inside, published), "."))
+    return Identity(name=found.name, version=version, files=files, directory="" if directory == "." else directory)
 
 
 def _may_meet(pattern: str, directory: str) -> bool:

@@ -159,10 +159,17 @@ def _identities(root: str, names: Sequence[str]) -> Iterator[_Made]:
     if PACKAGE_JSON in names:
         try:
             if found := identity.npm(_content(root, PACKAGE_JSON)):
-                yield _Made(ecosystem="npm", about=PACKAGE_JSON, identity=found)
+                yield _Made(ecosystem="npm", about=PACKAGE_JSON, identity=_in_its_place(root, found))
         except (MalformedError, ValueError) as error:
             nameless = Identity(name=os.path.basename(root), is_stated=False)
             yield _Made(ecosystem="npm", about=PACKAGE_JSON, identity=nameless, fault=error)
+
+
+def _in_its_place(root: str, made: Identity) -> Identity:
+    """Return a package that is published from its own directory: package.json may name that, as a copy of one above."""
+    above = root.removesuffix(f"/{made.directory}")
+    is_copy = above != root and os.path.lexists(f"{above}/{PACKAGE_JSON}")
+    return replace(made, directory="") if is_copy else made
 
 
 def _python(root: str, names: Sequence[str]) -> Iterator[_Made]:

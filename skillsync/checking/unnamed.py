@@ -38,8 +38,7 @@ def _published(offer: Offer, named: Collection[str]) -> Iterator[Problem]:
     """Yield the directory that is published in a tree's place."""
     package, directory = offer.package, offer.identity.directory
     place = joined(package.root, directory)
-    # A copy of package.json, in the directory that it names, says the same.
-    if directory and place not in {package.root, *named} and not package.root.endswith(f"/{joined('', directory)}"):
+    if directory and place not in named:
         yield problem(
             package,
             Code.NOT_COMPARED,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import sys
 import tomllib
 from typing import TYPE_CHECKING
@@ -732,6 +733,7 @@ def test_what_was_built_and_lies_in_a_tree_is_told_unless_it_is_named(
         ("dist", "a a/dist", False),
         ("dist", "a out", False),
         ("dist", "a/dist", False),  # it has a copy of package.json
+        ("a", "a", True),  # it is only called so
         (".", "a", False),
         ("../b", "a", False),
         (["dist"], "a", False),
@@ -747,14 +749,22 @@ def test_a_directory_that_is_published_in_the_trees_place_is_told_unless_it_is_n
     result = check(project, *named.split())
     assert result.code == 0
     told = [(one["severity"], one["code"], one["path"], one["hint"]) for one in result.json["problems"]]
-    hint = "check that as well, once it is built: `skillsync check a/dist`"
+    place = posixpath.normpath(f"a/{directory}")
+    hint = f"check that as well, once it is built: `skillsync check {place}`"
     assert told == ([("warning", "not-compared", "package.json", hint)] if is_told else [])
 
 
-def test_what_is_published_from_elsewhere_is_not_told_by_the_trees_own_files(tmp_path: Path) -> None:
-    manifest = {"name": "kelp", "version": "1.2.0", "files": ["lib"], "publishConfig": {"directory": "dist"}}
-    project = make(tmp_path / "all", {"package.json": json.dumps(manifest), **MEMBER})
-    assert found(check(project, ".")) == [("warning", "not-compared", "package.json")]
+@pytest.mark.parametrize(
+    ("directory", "named", "code"),
+    [("dist", "a", "not-compared"), (".", "a", "skill-not-packaged"), ("./dist/.", "a/dist", "skill-not-packaged")],
+)
+def test_what_is_published_from_elsewhere_is_not_told_by_the_trees_own_files(
+    tmp_path: Path, directory: str, named: str, code: str
+) -> None:
+    manifest = {"name": "kelp", "version": "1.2.0", "files": ["lib"], "publishConfig": {"directory": directory}}
+    files = {"package.json": json.dumps(manifest), **MEMBER}
+    project = make(tmp_path / "all", {f"{top}/{path}": text for top in ("a", "a/dist") for path, text in files.items()})
+    assert check(project, named).codes == [code]
 
 
 def test_what_is_published_in_the_trees_place_is_held_against_the_tree(tmp_path: Path) -> None:
