@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from itertools import takewhile
+from collections import defaultdict
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from skillsync.discovery.gem import rubygems
@@ -74,11 +75,27 @@ class Identity(Value):
         """Whether what is built may have a directory in the place of a link to one."""
         return bool(self.backend) and not self.backend.startswith(_LEAVE_LINKS_OUT)
 
-    def may_pack(self, directory: str) -> bool:
-        """Whether npm may pack something of a directory, as far as it is told by `files`."""
-        # Negated twice is not negated.
-        listed = [""] if self.files is None else [one for one in self.files if not re.match(r"!(?!!)", one)]
-        return any(_may_meet(one, directory) for one in listed)
+    def may_pack(self, directories: Iterable[str]) -> set[str]:
+        """Return the directories of which npm may pack something, as far as it is told by `files`.
+
+        Of these, and of directories, there may be very many; case may count or not.
+        """
+        at: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+        below: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+        for directory in directories:
+            parts = tuple(directory.lower().split("/"))
+            at[parts].add(directory)
+            for length in range(len(parts)):
+                below[parts[:length]].add(directory)
+        deepest = max(map(len, at), default=0)
+        found: set[str] = set()
+        for pattern in ("",) if self.files is None else self.files:
+            # Negated twice is not negated.
+            if not re.match(r"!(?!!)", pattern):
+                start = _start(pattern, deepest)
+                found |= below.pop(start, set())
+                found.update(*(at.pop(start[:length], ()) for length in range(1, len(start) + 1)))
+        return found
 
     def installed(self, path: str) -> Iterator[str]:
         """Yield where what is built may have a path of the tree, what is likelier first."""
@@ -124,12 +141,11 @@ def npm(content: bytes) -> Identity | None:
     return Identity(name=found.name, version=version, files=files, directory="" if directory == "." else directory)
 
 
-def _may_meet(pattern: str, directory: str) -> bool:
-    """Whether a pattern of npm's may stand for a directory, or what is above or below it; case may count or not."""
+def _start(pattern: str, most: int) -> tuple[str, ...]:
+    """Return the names that all begin with which a pattern of npm's may stand for, none that are further down."""
     names = [name for name in pattern.lower().split("/") if name not in {"", "."}]
-    plain = takewhile(_GLOB.isdisjoint, names)
-    is_alike = all(name == other for name, other in zip(plain, directory.lower().split("/"), strict=False))
-    return is_alike or ".." in names  # what leads up may come down anywhere
+    # What leads up may come down anywhere.
+    return () if ".." in names else tuple(islice(takewhile(_GLOB.isdisjoint, names), most))
 
 
 def _always_packed(data: Mapping[str, Any]) -> Iterator[str]:

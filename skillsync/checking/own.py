@@ -63,7 +63,7 @@ def for_contributors(root: str) -> list[str]:
 
 def _without_contributors(provider: Provider, identity: Identity) -> Provider:
     """Leave out .agents/skills/ where `files` does not name it: it is the repository's own, beside those it ships."""
-    if identity.may_pack(AGENTS) or not any(_is_shipped(skill.path) for skill in provider.skills):
+    if identity.may_pack([AGENTS]) or not any(_is_shipped(skill.path) for skill in provider.skills):
         return provider
     reason = "is not named by `files` in package.json: taken for the repository's own"
     paths = {skill.path for skill in provider.skills} | {one.path for one in provider.problems if one.path}

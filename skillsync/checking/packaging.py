@@ -66,11 +66,15 @@ def _gem(tree: Offer, skill: Shipped, files: Wanted) -> str:
 def left_out(tree: Offer) -> Iterator[Problem]:
     """Yield what npm surely leaves out of what a tree ships, so that nothing has to be built to know it."""
     is_packed = tree.package.ecosystem == "npm" and not tree.is_artifact and not tree.identity.directory
-    for skill in tree.skills if is_packed else ():
+    skills = tree.skills if is_packed else ()
+    named = tree.identity.may_pack(skill.found.path for skill in skills)
+    unnamed = [skill for skill in skills if skill.found.path not in named]
+    naming = mend(tree, unnamed[0]) if unnamed else ""  # the same for each
+    for skill in skills:
         entries = skill.snapshot.tree if skill.snapshot else {}
         never = [path for path, entry in entries.items() if isinstance(entry, Link) or _is_never_packed(path)]
-        if not tree.identity.may_pack(skill.found.path):
-            text, hint = f"is not named by `files` in {tree.about}", mend(tree, skill)
+        if skill.found.path not in named:
+            text, hint = f"is not named by `files` in {tree.about}", naming
         elif missing := [path for path in never if path not in skill.unshared]:
             text, hint = f"is packed without {few(missing)}", mend(tree, skill, missing)
         else:

@@ -149,8 +149,8 @@ def test_what_else_a_package_json_packs_names_no_skills(tmp_path: Path, said: di
 
 
 def test_without_a_package_json_nothing_is_told_by_files() -> None:
-    assert Identity(name="kelp").may_pack(".agents")
-    assert not Identity(name="kelp", files=()).may_pack(".agents")
+    assert Identity(name="kelp").may_pack([".agents"]) == {".agents"}
+    assert Identity(name="kelp", files=()).may_pack([".agents"]) == set()
 
 
 LINKED = "src/kelp/skills"

@@ -951,6 +951,16 @@ def test_what_a_skill_costs_does_not_grow_with_their_number(tmp_path: Path) -> N
     assert calls(project, "check", "800.tgz") < 4.2 * calls(project, "check", "200.tgz")
 
 
+def test_what_a_skill_costs_does_not_grow_with_what_package_json_names(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    for number in (100, 400):
+        skills = {f"{number}/skills/kelp-{one}/SKILL.md": skill(f"kelp-{one}") for one in range(number)}
+        manifest = {"name": "kelp", "version": "1.2.0", "files": [f"lib/{one}.js" for one in range(number)]}
+        project.write({f"{number}/package.json": json.dumps(manifest), **skills})
+    project.run("check", "100")  # loads what is loaded once
+    assert calls(project, "check", "400") < 4.2 * calls(project, "check", "100")
+
+
 def test_of_more_files_than_are_looked_at_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "MOST_FILES", 1)
     result = check(make(tmp_path / "kelp", GOOD), ".")
