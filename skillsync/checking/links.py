@@ -54,13 +54,14 @@ def problems(offer: Offer) -> Iterator[Problem]:
 def _of_text(offer: Offer, shipped: Shipped, path: str, text: str, there: AbstractSet[str]) -> Iterator[Problem]:
     """Yield the links to what a consumer has not got; `there` is what the skill has, as `_there` returns it."""
     skill, place, severity = shipped.found, f"{shipped.found.path}/{path}", Severity.WARNING
+    shared = there - shipped.unshared  # once, as there may be as many links as files
     for line, target in markdown.links(text):
         if leaves(path, target):
             code, what = Code.LINK_OUT, "is outside of the skill"
             hint = "put what it leads to into the skill, or link to a URL: a consumer has that directory alone"
         elif _is_broken(path, target, there):
             code, what, hint = Code.LINK_BROKEN, "is not there", "add it, or correct the link"
-        elif _is_broken(path, target, there - shipped.unshared):
+        elif _is_broken(path, target, shared):
             code, what, hint = Code.LINK_BROKEN, "git ignores: nobody else has it", "`git add --force` it"
         else:
             continue
