@@ -54,7 +54,7 @@ def installed(root: str) -> frozenset[str]:
 
 def for_contributors(root: str) -> list[str]:
     """Return the skills in the repository's own directory for them, but those that skillsync has installed there."""
-    if os.path.realpath(f"{root}/{SKILLS}") != f"{os.path.realpath(root)}/{SKILLS}":
+    if any(map(os.path.islink, (f"{root}/{AGENTS}", f"{root}/{SKILLS}"))):
         return []
     names = list_directory(f"{root}/{SKILLS}") or []
     there = {f"{SKILLS}/{name}" for name in names if os.path.isfile(f"{root}/{SKILLS}/{name}/{SKILL_FILE}")}
@@ -76,12 +76,20 @@ def _is_shipped(path: str) -> bool:
 
 def _without_links(provider: Provider) -> Provider:
     """Leave out the links to skills that are there, or to directories of these: they are judged in their own place."""
-    root = os.path.realpath(provider.package.root)
+    root = provider.package.root
     read = {skill.path for skill in provider.skills if skill.snapshot} | set(provider.places)
-    real = {f"{root}/{path}" for path in read}
+    real = {_directory(f"{root}/{path}") for path in read} - {None}
     others = {skill.path for skill in provider.skills} | {one.path for one in provider.problems if one.path}
-    linked = [path for path in sorted(others - read) if os.path.realpath(f"{root}/{path}") in real]
+    linked = [path for path in sorted(others - read) if _directory(f"{root}/{path}") in real]
     return _without(provider, dict.fromkeys(linked, "is a link to what is checked in its own place"))
+
+
+def _directory(path: str) -> tuple[int, int] | None:
+    """Return which directory a path leads to; None where that is nothing, or behind more links than are followed."""
+    with suppress(OSError, ValueError):
+        status = os.stat(path)
+        return status.st_dev, status.st_ino
+    return None
 
 
 def _without(provider: Provider, reasons: Mapping[str, str]) -> Provider:

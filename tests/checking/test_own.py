@@ -193,6 +193,18 @@ def test_links_out_of_a_tree_and_in_a_circle_lead_to_no_skills(tmp_path: Path, t
     assert (found, "no-skills pyproject.toml" in problems) == ([], True)
 
 
+@pytest.mark.parametrize("place", [".agents", "skills"])
+def test_a_long_row_of_links_leads_to_no_skills(tmp_path: Path, place: str) -> None:
+    project = package(tmp_path, SHIPPED if place == "skills" else "a/kelp-forms")
+    root = project.root / "kelp" / place
+    root.mkdir(exist_ok=True)
+    for number in range(1500):
+        (root / f"{number}").symlink_to(f"{number + 1}")
+    (root / "skills").symlink_to("0")
+    result = project.run("check", "kelp", "--format", "json")
+    assert (result.code, "io" in result.codes) == (1, False)
+
+
 def python(root: Path, backend: str) -> Project:
     """Write a Python project with its skills beside its code."""
     text = '[project]\nname = "kelp"\nversion = "1.0"\n[build-system]\nrequires = ["setuptools"]\n'
