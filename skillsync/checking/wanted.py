@@ -53,13 +53,14 @@ class Wanted(Value):
 def wanted(tree: Offer, skill: Shipped, missing: Collection[str]) -> Wanted:
     """Return what is wanted of a tree where one of its skills is missing, or files of it, as paths in its directory."""
     files = tuple(f"{skill.found.path}/{path}" for path in missing)
-    places: dict[str, tuple[str, ...]] = {}
+    places: dict[str, list[str]] = {}
     for one in tree.skills:
         entries = one.snapshot.tree if one.snapshot else ()
         place = posixpath.dirname(one.found.path)
         dotted = (f"{one.found.path}/{path}" for path in entries if "/." in f"/{path}")
-        places[place] = (*places.get(place, ()), *dotted)
-    return Wanted(places=places, files=files if are_few(files) else ())
+        places.setdefault(place, []).extend(dotted)
+    found = {place: tuple(dotted) for place, dotted in places.items()}
+    return Wanted(places=found, files=files if are_few(files) else ())
 
 
 def are_few(paths: Collection[str]) -> bool:
