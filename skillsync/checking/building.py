@@ -77,7 +77,8 @@ def build(offer: Offer, into: str) -> list[str]:
     command: Sequence[str]
     if ecosystem == "gem":
         _need("gem", "Ruby")
-        command = ("gem", "build", offer.about, "--output", f"{into}/{offer.package.name}.gem")
+        file = f"./{offer.about}" if offer.about.startswith("-") else offer.about  # no option
+        command = ("gem", "build", file, "--output", f"{into}/{offer.package.name}.gem")
     elif ecosystem == PYPI:
         _see_that_it_builds(offer)
         command = (*_python_tool(), into)

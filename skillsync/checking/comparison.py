@@ -37,13 +37,15 @@ def differences(pairs: Iterable[Pair]) -> Iterator[Problem]:
         for path in built:
             shipping[tree.package.root, path][tree.package.key] = artifact
     for tree, artifact, built in matches:
+        lost = {_kind(one): one for one in tree.skills if one.found.path not in built}
+        hints = {kind: mend(tree, one) for kind, one in lost.items()}  # which take long of many skills
         for shipped in tree.skills:
             path = shipped.found.path
             if other := built.get(path):
                 yield from _of_skill(tree, artifact, shipped, other)
             else:
                 others = (one for key, one in shipping[tree.package.root, path].items() if key != tree.package.key)
-                yield _missing(tree, artifact, shipped, next(others, None))
+                yield _missing(tree, artifact, shipped, next(others, None), hints[_kind(shipped)])
         yield from _of_another_state(tree, artifact, built.values())
 
 
@@ -92,8 +94,9 @@ def _of_another_state(tree: Offer, artifact: Offer, built: Iterable[Shipped]) ->
     text, severity, hint = "the artifact is of another state", Severity.WARNING, _without_more(tree, artifact)
     if artifact.is_fresh:
         text, severity, hint = "the build makes it", Severity.NOTE, "see that it makes the same of every clone"
+    linked = _linked_places(tree)
     for other in artifact.skills:
-        is_linked = any(_is_below(tree, place, other) for place in _linked_places(tree))
+        is_linked = any(_is_below(tree, place, other) for place in linked)
         if not (other.found.path in taken or other.found.name in moved or is_linked):
             yield problem(
                 artifact.package,
@@ -126,10 +129,15 @@ def _matched(tree: Offer, artifact: Offer) -> Mapping[str, Shipped]:
     return found
 
 
-def _missing(tree: Offer, artifact: Offer, shipped: Shipped, shipping: Offer | None) -> Problem:
+def _kind(skill: Shipped) -> tuple[bool, bool]:
+    """Return by what skills of a tree differ in how a build takes them in."""
+    return skill.is_ignored, skill.found.is_link
+
+
+def _missing(tree: Offer, artifact: Offer, shipped: Shipped, shipping: Offer | None, hint: str) -> Problem:
     """Say that a skill is not in an artifact; `shipping` is that of another package of the tree that has it."""
     skill, severity = shipped.found, Severity.ERROR
-    text, hint = f"is not in {artifact.package.source}", mend(tree, shipped)
+    text = f"is not in {artifact.package.source}"
     at = [one for one in artifact.elsewhere if one.rpartition("/")[2] == skill.name]
     if at:
         text = f"is in {artifact.package.source} as {at[0]}, where no consumer looks"

@@ -466,6 +466,8 @@ def test_a_gem_is_built_as_its_author_builds_it(tmp_path: Path, files: str, code
     assert result.code == code, result.out
     assert found(result) == ([("error", "skill-not-packaged", ".", PLACE)] if code else [])
     assert [one["source"] for one in result.json["packages"]] == [".", "kelp-1.2.0.gem"]
+    os.rename(project.root / "kelp.gemspec", project.root / "-kelp.gemspec")  # no option
+    assert check(project, ".", "--build").code == code
 
 
 def test_a_gem_whose_files_git_lists_lacks_what_was_not_added(tmp_path: Path) -> None:
