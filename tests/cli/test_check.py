@@ -808,10 +808,12 @@ def test_of_a_workspace_s_root_the_members_with_skills_are_named(tmp_path: Path,
             f"packages/{name}/package.json": text,
             f"packages/{name}/skills/x-{name}/SKILL.md": skill(f"x-{name}"),
         }
+    files |= {"packages/odd/pyproject.toml": "", "packages/odd/package.json/a": ""}
+    files["packages/odd/skills/x-odd/SKILL.md"] = skill("x-odd")
     project = make(tmp_path / "all", {**root, **files})
     result = project.run("check", ".")
     assert result.code == (1 if root else 2)
-    assert "have skills: packages/both, packages/broken, packages/kelp\n" in result.err
+    assert "have skills: packages/both, packages/broken, packages/kelp, packages/odd\n" in result.err
     # Given together, those without skills fail nobody; nor does the one that npm never publishes.
     result = check(project, "packages/bare", "packages/kelp", "packages/own")
     assert (result.code, found(result)) == (0, [])
