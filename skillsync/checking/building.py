@@ -22,14 +22,14 @@ from skillsync.discovery import PYPI
 from skillsync.errors import Code, Problem, SkillsyncError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from skillsync.checking.offer import Offer
 
 _MOST_OUTPUT = 1 << 16  # bytes that are kept of what a build prints
 _LONGEST_LINE = 300
-# Never a source of what is built, and large.
-_LEFT_OUT = frozenset({git.NAME, ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox"})
+# What is in these is hardly ever a source of what is built, and is large.
+_OF_TOOLS = frozenset({".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox"})
 _PYTHON_TOOLS = (
     ("uv", "build", "--out-dir"),  # --quiet would hide what the backend says of its failure, too
     ("pyproject-build", "--outdir"),
@@ -158,9 +158,14 @@ def _run(command: Sequence[str], directory: str) -> str:
 def _copy(root: str, into: str) -> str:
     """Copy a tree with its repository, which a build may ask for files and version, and return the tree's copy."""
     top = git.top_of(root) or root
+    environments = _environments(top)
     # What a source distribution holds was listed by the build that made it, and is known to no other tool.
     is_unpacked = os.path.lexists(f"{root}/PKG-INFO")
-    shutil.copytree(top, into, symlinks=True, ignore=_left_out if is_unpacked else _left_out_with_lists)
+
+    def left_out(directory: str, names: Sequence[str]) -> list[str]:
+        return [name for name in names if _is_left_out(directory, name, environments, with_lists=not is_unpacked)]
+
+    shutil.copytree(top, into, symlinks=True, ignore=left_out)
     if os.path.lexists(f"{top}/{git.NAME}"):
         with open(f"{into}/{git.NAME}", "w", encoding="utf-8", errors="surrogateescape") as opened:
             opened.write(f"gitdir: {git.directory(top)}\n")
@@ -188,17 +193,23 @@ def _is_in(path: str, directory: str) -> bool:
     return f"{path}/".startswith(f"{directory}/")
 
 
-def _left_out(directory: str, names: Sequence[str]) -> set[str]:
-    def is_left_out(name: str) -> bool:
-        path = f"{directory}/{name}"
-        mode = os.lstat(path).st_mode
-        if stat.S_ISDIR(mode):
-            return name in _LEFT_OUT or os.path.exists(f"{path}/pyvenv.cfg")
-        return name == git.NAME or not (stat.S_ISREG(mode) or stat.S_ISLNK(mode))
+def _environments(top: str) -> frozenset[str]:
+    """Return the directories of tools below one, as absolute paths; what git knows of belongs to the sources."""
+    found = []
+    for directory, directories, _ in os.walk(top):
+        inner = [name for name in directories if name in _OF_TOOLS or os.path.exists(f"{directory}/{name}/pyvenv.cfg")]
+        found += [os.path.relpath(f"{directory}/{name}", top) for name in inner]
+        directories[:] = [name for name in directories if name not in {git.NAME, *inner}]
+    known = git.ignored(top, found) if os.path.lexists(f"{top}/{git.NAME}") else found
+    return frozenset(f"{top}/{path}" for path in known)
 
-    return {name for name in names if is_left_out(name)}
 
+def _is_left_out(directory: str, name: str, environments: Container[str], *, with_lists: bool) -> bool:
+    """Whether something is left out of a copy; `with_lists` is for the lists of files.
 
-def _left_out_with_lists(directory: str, names: Sequence[str]) -> set[str]:
-    """Leave out the lists of files, too, by which setuptools packs what a former build has packed."""
-    return {*_left_out(directory, names), *(name for name in names if name.endswith(".egg-info"))}
+    By these setuptools packs what a former build has packed.
+    """
+    path = f"{directory}/{name}"
+    mode = os.lstat(path).st_mode
+    is_copied = stat.S_ISDIR(mode) or stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+    return not is_copied or name == git.NAME or path in environments or (with_lists and name.endswith(".egg-info"))

@@ -596,6 +596,19 @@ def test_a_build_writes_by_no_link_into_the_tree(tmp_path: Path, target: str) ->
 
 
 @pytest.mark.usefixtures("uv")
+def test_an_environment_that_is_in_the_repository_is_built_from(tmp_path: Path) -> None:
+    need("git")
+    start = "def build_sdist(directory, settings=None):\n"
+    asking = "    assert (os.path.exists('fixtures/.venv/pyvenv.cfg'), os.path.exists('.venv')) == (True, False)\n"
+    files = {**PYTHON, "backend.py": BACKEND.replace(start, start + asking), ".gitignore": ".venv\n"}
+    project = Project(tmp_path / "all").write({**files, "fixtures/.venv/pyvenv.cfg": "", ".venv/pyvenv.cfg": ""})
+    environ = gems.ruby_environ(tmp_path / "home")
+    for command in (("init", "--quiet"), ("add", "."), ("add", "--force", "fixtures/.venv")):
+        gems.run(("git", *command), project.root, environ)
+    assert check(project, ".", "--build").codes == ["skill-not-packaged"]
+
+
+@pytest.mark.usefixtures("uv")
 @pytest.mark.parametrize("kind", ["directory", "file"])
 def test_a_build_may_ask_git_of_a_repository_that_is_above(tmp_path: Path, kind: str) -> None:
     need("git")
