@@ -73,6 +73,13 @@ def test_what_is_built_passes_the_checks_of_the_index(built: tuple[Path, Path]) 
     run(need_python_tool("check-wheel-contents"), built[0])
 
 
+def test_it_passes_its_own_check_as_it_is_built() -> None:
+    need_network()
+    tools = f"{Path(need_python_tool('uv')).parent}:{os.environ['PATH']}"
+    said = run(sys.executable, "-m", "skillsync", "check", ROOT, "--build", PATH=tools)
+    assert said.splitlines()[-1] == "ok: checked 3 skills, 3 files, 1 tree, 2 artifacts"
+
+
 def test_the_wheel_has_the_package_and_nothing_else(built: tuple[Path, Path]) -> None:
     with zipfile.ZipFile(built[0]) as wheel:
         names = set(wheel.namelist())
