@@ -68,8 +68,7 @@ def left_out(tree: Offer) -> Iterator[Problem]:
     is_packed = tree.package.ecosystem == "npm" and not tree.is_artifact and not tree.identity.directory
     skills = tree.skills if is_packed else ()
     named = tree.identity.may_pack(skill.found.path for skill in skills)
-    unnamed = [skill for skill in skills if skill.found.path not in named]
-    naming = mend(tree, unnamed[0]) if unnamed else ""  # the same for each
+    naming = _npm(tree, ())
     for skill in skills:
         entries = skill.snapshot.tree if skill.snapshot else {}
         never = [path for path, entry in entries.items() if isinstance(entry, Link) or _is_never_packed(path)]
