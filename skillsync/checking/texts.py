@@ -53,9 +53,10 @@ def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Itera
         )
     if b"\0" in content:
         return  # no text, or none in the one encoding of which the rest can be told
-    new = mended(skill.name, path, content)
+    has_crlf, is_unended = b"\r\n" in content, bool(content) and not content.endswith(b"\n")
+    new = mended(skill.name, path, content) if has_crlf or is_unended else None
     does = new.what if new else ()
-    if b"\r\n" in content:
+    if has_crlf:
         runs = names_program(content)
         text = "has CRLF line ends" + (": the system looks for a program with a CR in its name" if runs else "")
         severity = Severity.WARNING if runs else Severity.NOTE
@@ -63,7 +64,7 @@ def _of_text(offer: Offer, shipped: Shipped, path: str, content: bytes) -> Itera
         yield problem(
             offer.package, Code.LINE_ENDS, place, text, severity=severity, hint=hint, skill=skill.name, line=1
         )
-    if content and not content.endswith(b"\n") and len(content) < TEXT_LIMIT:
+    if is_unended and len(content) < TEXT_LIMIT:
         line = content.count(b"\n") + 1
         hint = fixed(offer, "adds it") if NEWLINE in does else "add it"
         yield problem(
